@@ -1,0 +1,163 @@
+"""The command line: nothing else parses arguments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from attnlab import __version__
+from attnlab.errors import UserError
+
+RUN_EXAMPLES = """
+groups (one choice each):
+{groups}
+examples:
+  attnlab run                                           the defaults: grammar corpus, nano model, correct attention
+  attnlab run attention=no_scale seed=2                 another arm, another seed
+  attnlab run model.heads=8 model.d_k=16 train.steps=500
+  attnlab run attention=zero_fill attention.where.layers=[1]    the mistake in the first layer alone
+  attnlab run data=files data.dir=path/to/text model=tiny train=multi30k
+  attnlab run experiment=demo                           a whole study; seed=1,2 runs it with two seeds
+  attnlab run track=none                                no W&B; track.mode=online mirrors it live
+
+`attnlab run --show [overrides]` prints the resolved configuration and the run id and trains nothing.
+A run whose folder is done returns its result; a partial one goes on from its checkpoint; force=true starts afresh.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code. A user's mistake is one sentence on stderr and exit code 2."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.act(arguments)
+    except UserError as error:
+        print(f"attnlab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("attnlab: interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `attnlab ... | head`
+        sys.stderr.close()
+        return 141
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="attnlab", description="What does each piece of attention buy? Train, look inside, score, compare."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(required=True, metavar="verb")
+
+    def verb(name: str, act: Callable[[argparse.Namespace], int], help: str, **more: str) -> argparse.ArgumentParser:
+        child = verbs.add_parser(
+            name, help=help, description=help, formatter_class=argparse.RawDescriptionHelpFormatter, **more
+        )
+        child.set_defaults(act=act)
+        return child
+
+    one = verb("run", _run, "train, measure and score one run, or with experiment=<study> a grid", epilog=_groups())
+    one.add_argument("--show", action="store_true", help="print the resolved configuration and the run id, and stop")
+    one.add_argument("overrides", nargs="*", help="group=choice or key=value")
+    one = verb("plan", _plan, "the runs of a study: id, state, impossible cells with the reason")
+    one.add_argument("overrides", nargs="*", help="experiment=<study> and further overrides")
+    one = verb("table", _table, "a study's runs side by side")
+    one.add_argument("overrides", nargs="*", help="experiment=<study> and the overrides it was run with")
+    one = verb("translate", _translate, "translate stdin to stdout, one line each, in order")
+    one.add_argument("run", help="run id or folder")
+    one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
+    one.add_argument("--protocol", default="prefix", help="prefix (the arm's own code) or cached")
+    one.add_argument("--beam", type=int, help="beam size (default: the run's)")
+    one = verb("sync", _sync, "upload offline W&B runs")
+    one.add_argument("--output", default="outputs", help="folder that holds wandb/ (default: outputs)")
+    one.add_argument("--dry-run", action="store_true", help="only list what would be uploaded")
+    one = verb("dashboard", _dashboard, "look at the local W&B runs in the terminal (wandb leet)")
+    one.add_argument("--output", default="outputs", help="folder that holds wandb/ (default: outputs)")
+    return parser
+
+
+def _groups() -> str:
+    from attnlab.config import conf_dir
+
+    lines = []
+    for group in sorted(path for path in conf_dir().iterdir() if path.is_dir()):
+        names = ", ".join(sorted(path.stem for path in group.glob("*.yaml")))
+        lines.append(f"  {group.name:<12}{names}\n")
+    return RUN_EXAMPLES.format(groups="".join(lines))
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from attnlab.config import load, plain, run_id
+
+    if any(item.startswith("experiment=") and item != "experiment=null" for item in arguments.overrides):
+        return _run_study(arguments)
+    config = load(arguments.overrides)
+    if arguments.show:
+        from omegaconf import OmegaConf
+
+        print(OmegaConf.to_yaml(OmegaConf.create(plain(config))), end="")
+        print(f"# run id {run_id(config)}")
+        return 0
+    from attnlab.run import run
+    from attnlab.summary import summary
+
+    outcome = run(config)
+    print(summary(outcome))
+    return 0
+
+
+def _run_study(arguments: argparse.Namespace) -> int:
+    from attnlab.study.grid import expand
+    from attnlab.study.launch import launch
+    from attnlab.summary import study_table
+    from attnlab.tracking.status import State
+
+    study = expand(arguments.overrides)
+    if arguments.show:
+        return _plan(arguments)
+    states = launch(study)
+    print(study_table(study))
+    return 0 if all(state in (State.done, State.diverged) for state in states.values()) else 1
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from attnlab.run import folder_of
+    from attnlab.study.grid import expand
+
+    for planned in expand(arguments.overrides).runs:
+        state = "invalid" if planned.config is None else folder_of(planned.config).state() or "waiting"
+        reason = f"  {planned.problem}" if planned.problem else ""
+        print(f"{planned.run_id or '-':<10}  {state:<11}  {' '.join(planned.overrides)}{reason}")
+    return 0
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    from attnlab.study.grid import expand
+    from attnlab.summary import study_table
+
+    print(study_table(expand(arguments.overrides)))
+    return 0
+
+
+def _translate(arguments: argparse.Namespace) -> int:
+    from attnlab.translate import translate_lines
+
+    translate_lines(
+        arguments.run, Path(arguments.output), arguments.protocol, arguments.beam, sys.stdin.buffer, sys.stdout
+    )
+    return 0
+
+
+def _sync(arguments: argparse.Namespace) -> int:
+    from attnlab.tracking.sync import sync
+
+    sync(Path(arguments.output), dry_run=arguments.dry_run)
+    return 0
+
+
+def _dashboard(arguments: argparse.Namespace) -> int:
+    from attnlab.tracking.sync import dashboard
+
+    dashboard(Path(arguments.output))
+    return 0

@@ -1,0 +1,397 @@
+"""The typed configuration: dataclasses hold the types, conf/*.yaml the values, `check` the cross-field rules.
+
+Hydra composes, OmegaConf converts, and past `load()` no OmegaConf object exists in the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from attnlab.errors import UserError
+
+
+class Source(StrEnum):
+    """Where the parallel text comes from."""
+
+    grammar = "grammar"
+    files = "files"
+    hub = "hub"
+
+
+class TokenizerKind(StrEnum):
+    bpe = "bpe"
+    unigram = "unigram"
+
+
+class Overlap(StrEnum):
+    """What happens to training pairs that also stand in dev or test."""
+
+    remove = "remove"
+    keep = "keep"
+
+
+class Scale(StrEnum):
+    """What the dot products are divided by; `folded` moves sqrt(d_k) into the initial W_Q instead."""
+
+    sqrt_d_k = "sqrt_d_k"
+    none = "none"
+    folded = "folded"
+    sqrt_d_model = "sqrt_d_model"
+    d_k = "d_k"
+
+
+class Mask(StrEnum):
+    """Where the mask of the future stands, in the decoder's self-attention."""
+
+    before_softmax = "before_softmax"
+    after_softmax = "after_softmax"
+    after_softmax_renormalized = "after_softmax_renormalized"
+    none = "none"
+    inverted = "inverted"
+
+
+class Axes(StrEnum):
+    """Splitting and merging heads: with the transpose, or the page's mistake 3."""
+
+    heads_first = "heads_first"
+    no_transpose = "no_transpose"
+
+
+class Score(StrEnum):
+    dot = "dot"
+    additive = "additive"
+
+
+class Init(StrEnum):
+    """Distribution of the initial W_Q, W_K, W_V: it sets how saturated an unscaled softmax starts."""
+
+    xavier = "xavier"
+    xavier_packed = "xavier_packed"
+    torch_linear = "torch_linear"
+    normal_002 = "normal_002"
+
+
+class Site(StrEnum):
+    """Where attention is used; `decoder` is the decoder's self-attention."""
+
+    encoder = "encoder"
+    decoder = "decoder"
+    cross = "cross"
+
+
+class Norm(StrEnum):
+    pre = "pre"
+    post = "post"
+
+
+class Schedule(StrEnum):
+    paper = "paper"
+    inverse_sqrt = "inverse_sqrt"
+
+
+class Precision(StrEnum):
+    fp32 = "fp32"
+    bf16 = "bf16"
+    fp16 = "fp16"
+
+
+class Protocol(StrEnum):
+    """How a translation is made: the arm's own code on the whole prefix, or a key-value cache."""
+
+    prefix = "prefix"
+    cached = "cached"
+
+
+class Tracking(StrEnum):
+    wandb = "wandb"
+    none = "none"
+
+
+class TrackMode(StrEnum):
+    offline = "offline"
+    online = "online"
+
+
+class Launcher(StrEnum):
+    serial = "serial"
+    local = "local"
+
+
+@dataclass
+class TokenizerConfig:
+    kind: TokenizerKind = MISSING
+    vocab_size: int = MISSING
+
+
+@dataclass
+class DataConfig:
+    name: str = MISSING
+    source: Source = MISSING
+    src: str = MISSING
+    tgt: str = MISSING
+    train: str = MISSING
+    dev: str = MISSING
+    test: str = MISSING
+    dir: str | None = MISSING
+    repository: str | None = MISSING
+    subset: str | None = MISSING
+    revision: str | None = MISSING
+    train_pairs: int | None = MISSING
+    dev_pairs: int | None = MISSING
+    test_pairs: int | None = MISSING
+    corpus_seed: int = MISSING
+    max_pieces: int = MISSING
+    overlap: Overlap = MISSING
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+
+
+@dataclass
+class ModelConfig:
+    name: str = MISSING
+    d_model: int = MISSING
+    heads: int = MISSING
+    d_k: int | None = MISSING
+    d_v: int | None = MISSING
+    d_ff: int = MISSING
+    encoder_layers: int = MISSING
+    decoder_layers: int = MISSING
+    dropout: float = MISSING
+    attention_dropout: float = MISSING
+    norm: Norm = MISSING
+    tie_embeddings: bool = MISSING
+
+    @property
+    def key_size(self) -> int:
+        """d_k, or d_model / heads where the config leaves it open."""
+        return self.d_k if self.d_k is not None else self.d_model // self.heads
+
+    @property
+    def value_size(self) -> int:
+        """d_v, or d_model / heads where the config leaves it open."""
+        return self.d_v if self.d_v is not None else self.d_model // self.heads
+
+
+@dataclass
+class WhereConfig:
+    sites: list[Site] = MISSING
+    layers: list[int] | None = MISSING
+    heads: list[int] | None = MISSING
+
+
+@dataclass
+class AttentionConfig:
+    name: str = MISSING
+    scale: Scale = MISSING
+    mask: Mask = MISSING
+    mask_fill: float = MISSING
+    split: Axes = MISSING
+    merge: Axes = MISSING
+    score: Score = MISSING
+    qk_norm: bool = MISSING
+    qk_norm_length: int = MISSING
+    init: Init = MISSING
+    where: WhereConfig = field(default_factory=WhereConfig)
+
+
+@dataclass
+class TrainConfig:
+    steps: int = MISSING
+    batch_tokens: int = MISSING
+    equal_target_lengths: bool = MISSING
+    accumulate: int = MISSING
+    schedule: Schedule = MISSING
+    lr: float = MISSING
+    warmup: int = MISSING
+    betas: list[float] = MISSING
+    eps: float = MISSING
+    weight_decay: float = MISSING
+    label_smoothing: float = MISSING
+    clip: float | None = MISSING
+    precision: Precision = MISSING
+    checkpoint_every: int = MISSING
+    average_last: int = MISSING
+    patience: int | None = MISSING
+
+
+@dataclass
+class MeasureConfig:
+    every: int = MISSING
+    evaluate_every: int = MISSING
+    log_every: int = MISSING
+    probe_sentences: int = MISSING
+    prefix_sentences: int = MISSING
+    enabled: bool = MISSING
+    images: bool = MISSING
+
+
+@dataclass
+class DecodeConfig:
+    protocols: list[Protocol] = MISSING
+    beam: int = MISSING
+    length_penalty: float = MISSING
+    max_length_factor: float = MISSING
+    max_length_extra: int = MISSING
+    batch_sentences: int = MISSING
+    sentences: int | None = MISSING
+
+
+@dataclass
+class TrackConfig:
+    name: Tracking = MISSING
+    mode: TrackMode = MISSING
+    project: str = MISSING
+    entity: str | None = MISSING
+    tags: list[str] = MISSING
+    init_timeout: float = MISSING
+    finish_timeout: float = MISSING
+
+
+@dataclass
+class LaunchConfig:
+    name: Launcher = MISSING
+    workers: int | None = MISSING
+
+
+@dataclass
+class StudyConfig:
+    name: str | None = MISSING
+    question: str = MISSING
+    control: str | None = MISSING
+    grid: dict[str, Any] = field(default_factory=dict)
+    cells: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Config:
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    track: TrackConfig = field(default_factory=TrackConfig)
+    launch: LaunchConfig = field(default_factory=LaunchConfig)
+    study: StudyConfig = field(default_factory=StudyConfig)
+    seed: int = MISSING
+    device: str = MISSING
+    threads: int = MISSING
+    output: str = MISSING
+    force: bool = MISSING
+    retry: bool = MISSING
+    fail_fast: bool = MISSING
+
+
+def conf_dir() -> Path:
+    """Folder of the YAML files: inside the installed package, or at the top of a checkout."""
+    here = Path(__file__).resolve().parent
+    installed = here / "conf"
+    return installed if installed.is_dir() else here.parents[1] / "conf"
+
+
+def load(overrides: list[str]) -> Config:
+    """Compose conf/ with command-line overrides into a checked Config; raises UserError with one sentence."""
+    return typed(compose(overrides))
+
+
+def compose(overrides: list[str]) -> DictConfig:
+    """Hydra's part: groups, defaults lists and overrides, values not yet checked."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException, MissingConfigException
+
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        try:
+            return hydra_compose("config", overrides=overrides)
+        except MissingConfigException as error:
+            raise UserError(_missing_option(error)) from None
+        except (HydraException, OmegaConfBaseException) as error:
+            raise UserError(_one_sentence(error)) from None
+
+
+def typed(composed: DictConfig) -> Config:
+    """The composed values as dataclasses: types first, then the rules across fields."""
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
+        OmegaConf.resolve(merged)
+        config = OmegaConf.to_object(merged)
+    except OmegaConfBaseException as error:
+        raise UserError(_one_sentence(error)) from None
+    _refuse_text(OmegaConf.to_container(composed, resolve=True), plain(config), "")
+    from attnlab.rules import check
+
+    check(config)
+    return config
+
+
+def plain(config: Any) -> Any:
+    """A dataclass as nested dicts of plain types (enums as their text), for files, hashes and trackers."""
+    return json.loads(json.dumps(asdict(config)))
+
+
+def identity(config: Config) -> dict[str, Any]:
+    """What decides the result of a run: everything less paths, tracker, launcher, threads, cadence and names.
+
+    The name of the data stays: it stands for the text, whose hash is checked when a folder is used again.
+    """
+    known = plain(config)
+    for key in ("output", "track", "launch", "study", "threads", "device", "force", "retry", "fail_fast"):
+        del known[key]
+    for group in ("attention", "model"):
+        del known[group]["name"]
+    del known["data"]["dir"]
+    for key in ("every", "log_every", "images", "enabled"):
+        del known["measure"][key]
+    if config.train.patience is None:  # only early stopping makes the evaluation's cadence matter
+        del known["measure"]["evaluate_every"]
+    known["model"] |= {"d_k": config.model.key_size, "d_v": config.model.value_size}
+    for key in ("sites", "heads", "layers"):  # the order in which places are listed changes nothing
+        where = known["attention"]["where"]
+        where[key] = where[key] if where[key] is None else sorted(set(where[key]))
+    return known
+
+
+def run_id(config: Config) -> str:
+    """Ten hexadecimal digits of the identity's hash: one cell and seed has one id in every study."""
+    text = json.dumps(identity(config), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def _one_sentence(error: Exception) -> str:
+    """Hydra's and OmegaConf's several lines as one: the key, then what was wrong."""
+    key = getattr(error, "full_key", None)
+    first = str(error).split("\n")[0].rstrip(".")
+    return f"{key}: {first[:1].lower()}{first[1:]}" if key and key not in first else first
+
+
+def _missing_option(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    group, _, option = lines[0].partition("'")[2].rpartition("'")[0].rpartition("/")
+    return f"{group}: got '{option}', allowed: {', '.join(lines[2:])}"
+
+
+def _refuse_text(raw: Any, typed_value: Any, path: str) -> None:
+    """OmegaConf reads the texts 'false' and '8' as a boolean and a number; a sweep must not."""
+    match raw, typed_value:
+        case dict(), dict():
+            for key, value in raw.items():
+                if not path.startswith("study"):  # a study's grid may hold anything; its cells are checked one by one
+                    _refuse_text(value, typed_value.get(key), f"{path}.{key}" if path else str(key))
+        case list(), list():
+            for item, typed_item in zip(raw, typed_value, strict=True):
+                _refuse_text(item, typed_item, path)
+        case str(), bool():
+            raise UserError(f"{path}: got the text '{raw}', allowed: true or false")
+        case str(), int() | float() if raw.lstrip("+-") not in ("inf", "nan"):
+            raise UserError(f"{path}: got the text '{raw}', allowed: a number")
+        case bool(), int() | float() if not isinstance(typed_value, bool):
+            raise UserError(f"{path}: got {str(raw).lower()}, allowed: a number")

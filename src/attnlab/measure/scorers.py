@@ -1,0 +1,82 @@
+"""Two ways to score the next token: the arm's own code on the whole prefix, or a key-value cache.
+
+Shapes: R rows (one prefix each; a beam has several rows of one sentence), S source tokens, t prefix tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import typing
+
+import torch
+from torch import Tensor
+
+from attnlab.config import Protocol
+from attnlab.data.tokenizer import BOS, PAD
+from attnlab.model.transformer import Transformer
+
+
+class Scorer(typing.Protocol):
+    """What greedy and beam search ask of a model. Each call sees the prefixes of the last one, a token longer."""
+
+    def logits(self, prefix: Tensor) -> Tensor:
+        """From prefix [R,t], BOS first, the logits [R,V] of the next token; the caller may write to them."""
+
+    def reorder(self, rows: Tensor) -> None:
+        """Go on with `rows` [R'] in that order: beams are copied, finished sentences leave."""
+
+
+class PrefixScorer:
+    """Protocol `prefix`: re-runs the arm's decoder on the whole prefix, as code without a cache would."""
+
+    def __init__(self, model: Transformer, src: Tensor) -> None:
+        self.model, self.src_keep = model, src != PAD
+        self.memory = model.encode(src, self.src_keep)
+
+    def logits(self, prefix: Tensor) -> Tensor:
+        """See `Scorer`; only the last position is projected to the vocabulary."""
+        return self.model.project(self.model.decode(prefix, self.memory, self.src_keep)[:, -1])
+
+    def reorder(self, rows: Tensor) -> None:
+        """See `Scorer`."""
+        self.memory, self.src_keep = self.memory[rows], self.src_keep[rows]
+
+
+class CachedScorer:
+    """Protocol `cached`: one position at a time. No future exists there, so the mask is right in every arm."""
+
+    def __init__(self, model: Transformer, src: Tensor) -> None:
+        src_keep = src != PAD
+        self.model, self.state = model, model.start(model.encode(src, src_keep), src_keep)
+
+    def logits(self, prefix: Tensor) -> Tensor:
+        """See `Scorer`; all but the last token is in the cache."""
+        if self.state.position != prefix.shape[1] - 1:
+            raise ValueError(f"a cache of {self.state.position} tokens cannot go on from {prefix.shape[1]}")
+        return self.model.step(prefix[:, -1], self.state)
+
+    def reorder(self, rows: Tensor) -> None:
+        """See `Scorer`."""
+        self.state.reorder(rows)
+
+
+def scorer_of(protocol: Protocol, model: Transformer, src: Tensor) -> Scorer:
+    """The scorer of a decode protocol for src [R,S], already encoded by the arm's own encoder."""
+    match protocol:
+        case Protocol.prefix:
+            return PrefixScorer(model, src)
+        case Protocol.cached:
+            return CachedScorer(model, src)
+
+
+def next_logits(scorer: Scorer, prefix: Tensor) -> Tensor:
+    """Logits [R,V] of the next token, in fp32 at least; PAD and BOS cannot be chosen.
+
+    Half precision is widened here: it makes ties, and on the CPU argmax over bfloat16 is slower than the cast.
+    Raises ValueError for logits that are not a number, of which an argmax would make some token.
+    """
+    logits = scorer.logits(prefix)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    logits[:, [PAD, BOS]] = -torch.inf
+    if bool(logits.amax(dim=-1).isnan().any()):
+        raise ValueError("the model's logits are not a number")
+    return logits

@@ -1,0 +1,1 @@
+"""The Transformer under study: attention with every factor, masks, initial weights, encoder and decoder."""

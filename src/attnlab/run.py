@@ -1,0 +1,259 @@
+"""One run, end to end: text, tokens, training with looks inside, translations, scores, a run folder.
+
+Starting a run whose folder is done returns its result; a partial one goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+
+import torch
+
+from attnlab.config import Config, Protocol, Source, run_id
+from attnlab.data.batching import Encoded, collate, drop_long, encode, ordered_batches, padding_share
+from attnlab.data.corpus import Corpus, load_corpus
+from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
+from attnlab.device import pick_device
+from attnlab.errors import UserError
+from attnlab.measure import probe
+from attnlab.measure.alarms import alarms
+from attnlab.measure.bleu import score
+from attnlab.measure.decode import decode
+from attnlab.measure.evaluate import dev_metrics
+from attnlab.measure.gradients import parameter_norms
+from attnlab.measure.maps import sentence_maps
+from attnlab.model.initialise import build
+from attnlab.model.transformer import Transformer
+from attnlab.progress import ProgressBar
+from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.provenance import collect
+from attnlab.tracking.status import State, Status
+from attnlab.tracking.tracker import Tracker
+from attnlab.training import checkpoint
+from attnlab.training.loop import Diverged, Interrupted, Looks, Metrics, Trainer
+
+SAMPLES = 20  # translations in the tracker's table
+RESULTS = (State.done, State.diverged)
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a run reads: the corpus, its vocabulary and its ids."""
+
+    corpus: Corpus
+    tokenizer: Tokenizer
+    train: Encoded
+    dev: Encoded
+    test: Encoded
+    dropped_long: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, and where it lies."""
+
+    run_id: str
+    folder: RunFolder
+    status: Status
+
+
+def folder_of(config: Config) -> RunFolder:
+    """Where the run of this config lies, whether it exists or not."""
+    return RunFolder(Path(config.output) / "runs" / run_id(config))
+
+
+def read_text(config: Config) -> Text:
+    """Corpus, tokenizer (trained once for all runs) and ids."""
+    corpus = load_corpus(config.data)
+    tokenizer = prepare_tokenizer(corpus, config.data.tokenizer, Path(config.output) / "cache")
+    train, dropped = drop_long(encode(corpus.train, tokenizer), config.data.max_pieces)
+    return Text(corpus, tokenizer, train, encode(corpus.dev, tokenizer), encode(corpus.test, tokenizer), dropped)
+
+
+def run(config: Config, *, bar: bool = True) -> Outcome:
+    """Train, measure, translate and score one cell and seed; see the module for what happens on a second call.
+
+    Raises UserError for a mistake of the user's, and KeyboardInterrupt or SystemExit after a signal, with the run
+    left resumable.
+    """
+    torch.set_num_threads(config.threads)
+    folder, device = folder_of(config), pick_device(config.device)
+    with folder.locked():
+        status = folder.read_status()
+        if status is not None and config.force:
+            folder.set_aside()
+            status = None
+        if status is not None and status.state in RESULTS:
+            check_same_text(config, folder)
+            return Outcome(folder.path.name, folder, status)
+        folder.create()
+        with _signals() as asked:
+            text = read_text(config)
+            return _train_and_score(config, folder, text, device, asked, bar)
+
+
+def check_same_text(config: Config, folder: RunFolder) -> None:
+    """Refuse a finished folder whose text was another one under the same data.name (files only: the rest is pinned)."""
+    provenance = folder.read_provenance()
+    if config.data.source is Source.files and provenance is not None:
+        _refuse_other_text(config, load_corpus(config.data).digest, provenance["data_digest"])
+
+
+def _refuse_other_text(config: Config, digest: str, earlier: str) -> None:
+    if digest != earlier:
+        raise UserError(
+            f"data: got text with hash {digest[:10]} where this run was trained on {earlier[:10]}, allowed: the same "
+            f"text, another data.name (now '{config.data.name}'), or force=true"
+        )
+
+
+def _train_and_score(
+    config: Config, folder: RunFolder, text: Text, device: torch.device, asked: Asked, bar: bool
+) -> Outcome:
+    model = build(config.model, config.attention, text.tokenizer.vocab_size, config.seed).to(device)
+    trainer = Trainer(model, text.train, config, device)
+    if folder.checkpoint.exists():
+        _refuse_other_text(config, text.corpus.digest, folder.read_provenance()["data_digest"])
+        trainer.load_state(checkpoint.load(folder.checkpoint, device))
+        folder.forget("test/")  # a run killed while it was scored is scored again
+    folder.save_config(config)
+    folder.save_tokenizer(text.tokenizer.model)
+    provenance = collect(
+        device=device, threads=config.threads, seed=config.seed, data_digest=text.corpus.digest,
+        tokenizer_digest=text.tokenizer.digest,
+    )  # fmt: skip
+    data_report = text.corpus.report | {"train/too_long": text.dropped_long}
+    folder.save_provenance(asdict(provenance) | {"data_report": data_report, "signatures": {}})
+    tracker = Tracker(
+        folder, config, run_id=folder.path.name, group=config.study.name, job_type=config.attention.name,
+        resume_step=trainer.progress.step,
+    )  # fmt: skip
+    with tracker, ProgressBar(config.train.steps, trainer.progress.step, _title(config, folder), bar) as progress:
+        looks = _looks(config, text, model, trainer, tracker, folder, asked, progress)
+        try:
+            trainer.run(looks)
+        except Diverged as error:
+            tracker.finish(State.diverged, error=str(error))
+            return Outcome(folder.path.name, folder, folder.read_status())
+        except Interrupted:
+            raise asked.exception() from None
+        asked.ends_at_once()
+        results = _score(config, text, model, trainer, tracker, folder)
+        tracker.finish(State.done, results=results)
+    return Outcome(folder.path.name, folder, folder.read_status())
+
+
+def _title(config: Config, folder: RunFolder) -> str:
+    return f"{config.attention.name} seed {config.seed} ({folder.path.name})"
+
+
+def _looks(
+    config: Config, text: Text, model: Transformer, trainer: Trainer, tracker: Tracker, folder: RunFolder,
+    asked: Asked, progress: ProgressBar,
+) -> Looks:  # fmt: skip
+    batch = probe_batch(config, text, next(model.parameters()).device)
+
+    def evaluate(step: int) -> Metrics:
+        metrics = dev_metrics(model, text.dev, config.measure.prefix_sentences)
+        for sentence in alarms(metrics):
+            tracker.alarm(sentence)
+        return metrics
+
+    return Looks(
+        gradients=lambda: parameter_norms(model),
+        probe=lambda step: probe(model, batch, leakage=True) if config.measure.enabled else {},
+        evaluate=evaluate,
+        record=tracker.log,
+        save=lambda state: checkpoint.save(folder.checkpoint, state),
+        stop_asked=lambda: asked.signal is not None,
+        progress=progress.update,
+    )
+
+
+def probe_batch(config: Config, text: Text, device: torch.device):  # noqa: ANN201
+    """The fixed batch that probes look at: the first dev sentences."""
+    return collate(text.dev, range(min(config.measure.probe_sentences, len(text.dev)))).to(device)
+
+
+def _score(
+    config: Config, text: Text, model: Transformer, trainer: Trainer, tracker: Tracker, folder: RunFolder
+) -> Metrics:
+    """Score the mean of the last checkpoints, which then becomes the run's checkpoint."""
+    step = trainer.progress.step
+    model.load_state_dict(trainer.averaged())
+    batch = probe_batch(config, text, next(model.parameters()).device)
+    final = dev_metrics(model, text.dev, config.measure.prefix_sentences)
+    final |= probe(model, batch, leakage=True) if config.measure.enabled else {}
+    scores: Metrics = {}
+    references = text.corpus.test.tgt[: config.decode.sentences]
+    sources = text.test.src[: config.decode.sentences]
+    rows = [[src, ref] for src, ref in zip(text.corpus.test.src, references, strict=False)][:SAMPLES]
+    signatures = {}
+    for protocol in config.decode.protocols:
+        translations = text.tokenizer.decode(decode(model, sources, config.decode, protocol))
+        scored = score(translations, references)
+        scores |= scored.metrics(protocol)
+        signatures |= {f"{protocol}/{name}": signature for name, signature in scored.signatures.items()}
+        folder.save_translations(f"test.{protocol}", translations)
+        rows = [[*row, translation] for row, translation in zip(rows, translations, strict=False)]
+        for warning in scored.warnings:
+            tracker.alarm(warning)
+    for sentence in alarms(final | scores):
+        tracker.alarm(sentence)
+    folder.note_provenance(signatures=signatures)
+    results = {f"final/{name}": value for name, value in final.items()} | scores
+    tracker.log(step, results)
+    columns = ["source", "reference", *(f"translation ({protocol})" for protocol in config.decode.protocols)]
+    tracker.table(step, "test/translations", columns, rows)
+    if config.measure.images:
+        maps = sentence_maps(model, batch, 0, text.tokenizer.pieces)
+        for site in ("encoder", "decoder", "cross"):
+            items = [(one.name, one.weights.clip(0, 1)) for one in maps if one.name.startswith(site)]
+            tracker.images(step, f"test/attention/{site}", items)
+    checkpoint.save(folder.checkpoint, {"model": model.state_dict(), "step": step, "final": True})
+    return results
+
+
+class Asked:
+    """What a signal asked for: inside the loop to stop after the step, outside it to end at once."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._in_loop = True
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        again, self.signal = self.signal is not None, number
+        if again or not self._in_loop:
+            raise self.exception()
+
+    def ends_at_once(self) -> None:
+        """From here on nothing asks whether to stop."""
+        self._in_loop = False
+        if self.signal is not None:
+            raise self.exception()
+
+    def exception(self) -> BaseException:
+        """KeyboardInterrupt for Ctrl-C; for SIGTERM an exit with 128 + its number, as a shell shows it."""
+        return KeyboardInterrupt() if self.signal == signal.SIGINT else SystemExit(128 + signal.SIGTERM)
+
+
+@contextmanager
+def _signals() -> Iterator[Asked]:
+    """SIGINT and SIGTERM end the run at the next whole step, with a checkpoint; a second one ends it at once."""
+    asked = Asked()
+    try:
+        before = {number: signal.signal(number, asked.handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: whoever owns it handles signals
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Studies: a grid of cells becomes runs, and run folders become tables."""

@@ -1,0 +1,103 @@
+"""A study's grid: every combination of its axes and every listed cell, as checked configs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.config import Config, compose, load, run_id, typed
+from attnlab.errors import UserError
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One cell and seed of a study. `config` is None where the cell is impossible, and `problem` says why."""
+
+    overrides: tuple[str, ...]  # of the grid alone
+    config: Config | None
+    problem: str | None
+
+    @property
+    def run_id(self) -> str | None:
+        return None if self.config is None else run_id(self.config)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study and its runs in the grid's order, each run id once."""
+
+    name: str
+    control: str | None
+    base: Config
+    runs: list[PlannedRun]
+
+
+def expand(overrides: list[str]) -> Study:
+    """The study that `experiment=<name>` among the overrides names.
+
+    An override of a key that is an axis of the grid replaces that axis: seed=7, or seed=1,2,3 for several values.
+    Every cell is checked here, before anything trains. Raises UserError for a study that does not exist.
+    """
+    sweeps, plain = _split(overrides)
+    base = typed(compose(plain))
+    if base.study.name is None:
+        raise UserError("experiment: got nothing, allowed: a study, as in experiment=demo")
+    axes = {key: sweeps.pop(key, values) for key, values in base.study.grid.items()}
+    axes |= sweeps
+    fixed = [item for item in plain if item.partition("=")[0] not in axes]
+    for item in plain:
+        key, _, value = item.partition("=")
+        if key in axes:
+            axes[key] = [value]
+    runs: dict[str, PlannedRun] = {}
+    for cell in [*_product(axes), *_listed(base.study.cells, axes)]:
+        run = _planned(fixed, cell)
+        runs.setdefault(run.run_id or " ".join(cell), run)
+    return Study(base.study.name, base.study.control, base, list(runs.values()))
+
+
+def _split(overrides: list[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Overrides with several values (key=a,b) apart from the others; commas inside brackets are lists of Hydra's."""
+    sweeps, plain = {}, []
+    for item in overrides:
+        key, _, value = item.partition("=")
+        if "," in value and not value.startswith(("[", "{", "'", '"')):
+            sweeps[key] = value.split(",")
+        else:
+            plain.append(item)
+    return sweeps, plain
+
+
+def _product(axes: dict[str, list[Any]]) -> Iterator[tuple[str, ...]]:
+    if not axes:
+        return
+    for values in itertools.product(*axes.values()):
+        yield tuple(f"{key}={_text(value)}" for key, value in zip(axes, values, strict=True))
+
+
+def _listed(cells: list[Any], axes: dict[str, list[Any]]) -> Iterator[tuple[str, ...]]:
+    """Single cells: each a mapping of overrides; the axes that it does not name (seeds, say) are run through."""
+    for cell in cells:
+        named = {str(key): [value] for key, value in cell.items()}
+        yield from _product({"seed": axes["seed"]} | named if "seed" in axes else named)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case list():
+            return f"[{','.join(map(_text, value))}]"
+        case _:
+            return str(value)
+
+
+def _planned(fixed: list[str], cell: tuple[str, ...]) -> PlannedRun:
+    try:
+        return PlannedRun(cell, load([*fixed, *cell]), None)
+    except UserError as error:
+        return PlannedRun(cell, None, str(error))

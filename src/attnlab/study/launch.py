@@ -1,0 +1,82 @@
+"""Running a study: several runs side by side in processes of their own, one of which cannot take others down."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+
+from attnlab.config import Config, Launcher
+from attnlab.errors import UserError
+from attnlab.run import folder_of, run
+from attnlab.study.grid import PlannedRun, Study
+from attnlab.tracking.status import State
+
+
+def launch(study: Study) -> dict[str, State]:
+    """Run what is not done yet; the state of each run id at the end. Failed runs are tried again with retry=true."""
+    waiting = [planned for planned in study.runs if planned.config is not None and _wants_to_run(planned.config)]
+    config = study.base
+    workers = 1 if config.launch.name is Launcher.serial else config.launch.workers or os.cpu_count() or 1
+    print(
+        f"study {study.name}: {len(study.runs)} runs, {len(study.runs) - len(waiting)} not to run, "
+        f"{len(waiting)} to run on {min(workers, max(len(waiting), 1))} processes",
+        file=sys.stderr, flush=True,
+    )  # fmt: skip
+    for number, (planned, problem) in enumerate(_finished(waiting, workers), start=1):
+        state = folder_of(planned.config).state()
+        print(
+            f"[{number}/{len(waiting)}] {planned.run_id} {' '.join(planned.overrides)}: {problem or state}",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+        if config.fail_fast and state not in (State.done, State.diverged):
+            break
+    configs = [planned.config for planned in study.runs if planned.config is not None]
+    return {folder_of(one).path.name: folder_of(one).state() for one in configs}
+
+
+def _wants_to_run(config: Config) -> bool:
+    match folder_of(config).state():
+        case State.done | State.diverged:
+            return config.force
+        case State.failed:
+            return config.retry or config.force
+        case _:
+            return True
+
+
+def _finished(waiting: list[PlannedRun], workers: int) -> Iterator[tuple[PlannedRun, str | None]]:
+    """Each run as it ends, with what went wrong, if anything."""
+    if workers == 1:
+        for planned in waiting:
+            yield planned, _one(planned.config, True)
+        return
+    while waiting:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            jobs = {pool.submit(_one, planned.config, False): planned for planned in waiting}
+            for job in as_completed(jobs):
+                try:
+                    problem = job.result()
+                except BrokenProcessPool:
+                    continue
+                waiting.remove(jobs[job])
+                yield jobs[job], problem
+        if waiting:  # a process was killed from outside: the run that it held is reported, the others go on
+            killed = [planned for planned in waiting if folder_of(planned.config).state() is State.interrupted]
+            for planned in killed or waiting[:1]:
+                waiting.remove(planned)
+                yield planned, "its process was killed"
+
+
+def _one(config: Config, bar: bool) -> str | None:
+    """One run in this process; what went wrong, or None."""
+    try:
+        outcome = run(config, bar=bar)
+    except UserError as error:
+        return str(error)
+    except Exception as error:  # the traceback is in the run's status; other runs go on
+        return f"failed: {error}"
+    return outcome.status.error

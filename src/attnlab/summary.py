@@ -1,0 +1,66 @@
+"""What a finished run or study says on the terminal; the numbers come from status.json."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnlab.run import Outcome, folder_of
+from attnlab.study.grid import Study
+from attnlab.tracking.status import State
+
+COLUMNS = {
+    "final/dev/nll": "dev nll",
+    "final/dev/prefix_nll": "prefix nll",
+    "test/prefix/bleu": "BLEU",
+    "test/prefix/length_ratio": "length ratio",
+    "test/prefix/empty": "empty",
+    "final/probe/entropy/decoder": "entropy",
+    "final/probe/future_mass/decoder": "future mass",
+}
+LEGEND = """\
+dev nll: teacher-forced, nats a token, by the arm's own code; prefix nll: each token scored from its own prefix.
+A prefix nll far above the dev nll is a leak: the model was shown the future while it trained.
+BLEU, length ratio, empty: test set, decoded by re-running the arm's own code on the prefix (protocol `prefix`).
+entropy (nats) and future mass: decoder self-attention, mean over real queries with more than one allowed key."""
+
+
+def summary(outcome: Outcome) -> str:
+    """A run's state, alarms, final numbers and files."""
+    status, path = outcome.status, outcome.folder.path
+    lines = [f"run {outcome.run_id}: {status.state} at step {status.step}"]
+    lines += [f"  {status.error}"] if status.error else []
+    lines += [f"  ALARM {alarm}" for alarm in status.alarms]
+    shown = [name for name in status.results if name.startswith("test/") or name.startswith("final/dev/")]
+    lines += [f"  {name:<32} {status.results[name]:.4f}" for name in shown]
+    lines += [f"  {path / name}" for name in ("status.json", "metrics.jsonl", "translations") if (path / name).exists()]
+    return "\n".join(lines)
+
+
+def study_table(study: Study) -> str:
+    """One row a run, the few numbers that tell a leak from learning, and where everything lies."""
+    rows = [["arm", "seed", "state", *COLUMNS.values()]]
+    alarms, folders = [], []
+    for planned in study.runs:
+        if planned.config is None:
+            rows.append([" ".join(planned.overrides), "", "invalid", *[""] * len(COLUMNS)])
+            alarms.append(f"{' '.join(planned.overrides)}: {planned.problem}")
+            continue
+        config, folder = planned.config, folder_of(planned.config)
+        status, state = folder.read_status(), folder.state()
+        results = status.results if status is not None and state in (State.done, State.diverged) else {}
+        numbers = [f"{results[name]:.3f}" if name in results else "-" for name in COLUMNS]
+        rows.append([config.attention.name, str(config.seed), state or "missing", *numbers])
+        alarms += [f"{config.attention.name} seed {config.seed}: {alarm}" for alarm in status.alarms] if status else []
+        folders.append(f"{config.attention.name} seed {config.seed}: {folder.path}")
+    parts = [f"study {study.name}", _aligned(rows), LEGEND]
+    parts += ["alarms", *(f"  {alarm}" for alarm in alarms)] if alarms else []
+    parts += ["run folders", *(f"  {folder}" for folder in folders)]
+    return "\n".join(parts)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) if i < 3 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    )

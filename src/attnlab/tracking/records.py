@@ -1,0 +1,82 @@
+"""A JSON Lines file of one object a record, each with its `step`: what metrics.jsonl and media.jsonl are.
+
+The file is only ever appended to, and each record is flushed, so a killed run keeps all that it logged; at most the
+line being written is torn, and a torn line is dropped. A resumed run first rewinds the file to its checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from attnlab.tracking.files import dump_json, number, write_atomic
+
+
+class RecordFile:
+    """Appends to one JSON Lines file; nothing is created on disk before the first `append`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO | None = None
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add one record, in the operating system's hands on return (a kill -9 cannot take it back)."""
+        if self._file is None:
+            self._file = open(self.path, "ab")  # noqa: SIM115  stays open between records
+        self._file.write(dump_json(record).encode("utf-8") + b"\n")
+        self._file.flush()
+
+    def rewind(self, step: int) -> list[dict[str, Any]]:
+        """Drop the records after `step`, and a torn last line. Returns what was kept.
+
+        Training goes on from a checkpoint that is older than the last record, and logs those steps again: without
+        this each of them would stand twice.
+        """
+        return self.drop(lambda record: record["step"] > step)
+
+    def drop(self, unwanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Rewrite the file without the records that are `unwanted` and without a torn last line; returns the rest."""
+        self.close()
+        kept = [record for record in read_records(self.path) if not unwanted(record)]
+        if self.path.exists():
+            write_atomic(self.path, "".join(dump_json(record) + "\n" for record in kept))
+        return kept
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """All whole records of a JSON Lines file, as written; empty when there is no file.
+
+    A last line without its newline was torn by a kill and is left out. Raises ValueError, naming the line, for
+    anything else that is not an object with a step: the file was edited or damaged.
+    """
+    if not path.exists():
+        return []
+    whole, _, _torn = path.read_bytes().rpartition(b"\n")
+    records = []
+    for index, line in enumerate(whole.split(b"\n") if whole else [], start=1):
+        try:
+            record = json.loads(line)
+            record["step"] = int(record["step"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path}, line {index}: not a record with a step: {line[:80]!r}") from error
+        records.append(record)
+    return records
+
+
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    """The records of a metrics.jsonl, in order: `{"step": 100, "dev/nll": 3.2, ...}`.
+
+    NaN and the infinities, which stand in the file as strings, come back as floats. A step may have several records
+    with different names (training and evaluation log apart). Raises ValueError for a damaged line.
+    """
+    return [
+        {name: number(value) if name != "step" else value for name, value in record.items()}
+        for record in read_records(path)
+    ]

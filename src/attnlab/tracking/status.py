@@ -1,0 +1,56 @@
+"""status.json: what became of a run, for `plan`, for tables and for the next process that finds the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from attnlab.tracking.files import dump_json, number
+
+
+class State(StrEnum):
+    """How a run stands. `done` and `diverged` are results; the other ends may be taken up again."""
+
+    running = "running"
+    done = "done"
+    diverged = "diverged"
+    failed = "failed"
+    interrupted = "interrupted"
+
+
+@dataclass(frozen=True)
+class Status:
+    """One run's state.
+
+    step: the last step that was logged; for `diverged` the step at which a loss or gradient was not finite.
+    error: for `failed` one sentence or a traceback, else None.
+    alarms: sentences that must stand beside the run's numbers wherever they are shown, such as a leak.
+    nan_steps, first_nan_step: how many steps logged a NaN or an infinity, and the first of them.
+    results: the final numbers by metric name.
+    """
+
+    state: State
+    step: int = 0
+    error: str | None = None
+    alarms: list[str] = field(default_factory=list)
+    nan_steps: int = 0
+    first_nan_step: int | None = None
+    results: dict[str, float] = field(default_factory=dict)
+    pid: int = field(default_factory=os.getpid)
+    host: str = field(default_factory=platform.node)
+    updated: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def to_json(self) -> str:
+        return dump_json(asdict(self), indent=2) + "\n"
+
+    @staticmethod
+    def from_json(text: str) -> Status:
+        """Raises ValueError or TypeError when `text` is not what `to_json` writes."""
+        fields = json.loads(text)
+        fields["state"] = State(fields["state"])
+        fields["results"] = {name: number(value) for name, value in fields["results"].items()}
+        return Status(**fields)

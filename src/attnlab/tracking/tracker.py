@@ -1,0 +1,210 @@
+"""The one door through which a run's numbers leave it: into the run folder first, then into the mirror.
+
+The folder is the truth. W&B, when it is on, gets the same records from here; when it fails in the middle of a run
+the run goes on without it.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab.config import Config, Tracking
+from attnlab.errors import UserError
+from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.media import Cell
+from attnlab.tracking.status import State, Status
+
+if TYPE_CHECKING:  # wandb_mirror needs the `wandb` extra; with track=none it is not imported at all
+    from attnlab.tracking.wandb_mirror import WandbMirror
+
+
+class Tracker:
+    """Logs one run. A context manager; inside it steps never go back, and no name is logged twice at a step.
+
+        with folder.locked():
+            folder.create()
+            with Tracker(folder, config, run_id=..., group=..., job_type=..., resume_step=0) as tracker:
+                tracker.log(100, {"train/loss/nll": 4.2})
+                tracker.finish(State.done, results={"test/prefix/bleu": 36.1})
+
+    Leaving the block by an exception writes the status `failed`, with the traceback, or `interrupted` for Ctrl-C and
+    SystemExit (which is what a SIGTERM handler should raise).
+
+    run_id: the folder's id, also W&B's. group: the study, or None. job_type: the arm.
+    resume_step: the step of the checkpoint from which training goes on, 0 when it starts from nothing; records after
+    it (all, at 0) are dropped, since training logs them again. Save a checkpoint after all of its step is logged.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: Config,
+        *,
+        run_id: str,
+        group: str | None,
+        job_type: str,
+        resume_step: int,
+    ) -> None:
+        self.folder = folder
+        self._config = config
+        self._run_id = run_id
+        self._group = group
+        self._job_type = job_type
+        self._resume_step = resume_step
+        self._step = 0
+        self._names: set[str] = set()  # what was logged at self._step
+        self._nan_steps = 0
+        self._last_nan_step: int | None = None
+        self._first_nan_step: int | None = None
+        self._alarms: list[str] = []
+        self._mirror: WandbMirror | None = None
+        self._finished = False
+
+    def __enter__(self) -> Tracker:
+        self._rewind()
+        self._save(State.running)
+        try:
+            self._mirror = self._open_mirror()
+        except BaseException as error:
+            self._save(State.failed, error=str(error))
+            raise
+        return self
+
+    def log(self, step: int, metrics: dict[str, float]) -> None:
+        """Record numbers (Python, NumPy or one-element tensors) under their names `split/group/name` at `step`.
+
+        A NaN or an infinity is kept as it is and counted. Raises ValueError for a step before the last one or a name
+        that this step already has: W&B would drop or overwrite such a point, with no more than a warning in a log.
+        """
+        values = {name: _number(name, value) for name, value in metrics.items()}
+        self._check(step, values)
+        self.folder.metrics.append({"step": step, **values})
+        self._take_note(step, values)
+        if self._mirror is not None:
+            self._mirror.log(step, values)
+
+    def image(self, step: int, name: str, array: np.ndarray) -> None:
+        """Record one picture, [h,w] of values in [0,1]; see media.py for how it is made visible."""
+        self.images(step, name, [(name.rpartition("/")[2], array)])
+
+    def images(self, step: int, name: str, items: list[tuple[str, np.ndarray]]) -> None:
+        """Record (caption, [h,w] in [0,1]) pictures under one name. Raises ValueError as `log` and media.py do."""
+        self._check(step, {name: 0.0})
+        images = self.folder.add_images(step, name, items)
+        self._take_note(step, {name: 0.0})
+        if self._mirror is not None:
+            self._mirror.media(images)
+
+    def table(self, step: int, name: str, columns: list[str], rows: list[list[Cell]]) -> None:
+        """Record a table, such as sample translations. Raises ValueError as `log` does and for uneven rows."""
+        self._check(step, {name: 0.0})
+        table = self.folder.add_table(step, name, columns, rows)
+        self._take_note(step, {name: 0.0})
+        if self._mirror is not None:
+            self._mirror.media(table)
+
+    def alarm(self, sentence: str) -> None:
+        """Put a warning into the run's status at once; it stays beside the run's numbers from then on."""
+        if sentence not in self._alarms:
+            self._alarms.append(sentence)
+            self._save(State.running)
+
+    def finish(
+        self, state: State, *, error: str | None = None, results: dict[str, float] | None = None
+    ) -> None:
+        """End the run: write its status, close the mirror (for at most track.finish_timeout seconds)."""
+        if self._finished:
+            raise ValueError("finish was called twice")
+        self._finished = True
+        values = {name: _number(name, value) for name, value in (results or {}).items()}
+        self._save(state, error=error, results=values)
+        self.folder.metrics.close()
+        self.folder.media.close()
+        if self._mirror is not None:
+            self._mirror.finish(state, nan_steps=self._nan_steps, first_nan_step=self._first_nan_step)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._finished:
+            return
+        match error:
+            case None:
+                self.finish(State.failed, error="the run ended without a call of finish")
+                raise RuntimeError("Tracker: the block was left without a call of finish")
+            case KeyboardInterrupt() | SystemExit():
+                self.finish(State.interrupted)
+            case UserError():
+                self.finish(State.failed, error=str(error))
+            case _:
+                self.finish(State.failed, error="".join(traceback.format_exception(error)))
+
+    def _rewind(self) -> None:
+        """Drop what follows the checkpoint and take up the counts from what stays."""
+        self.folder.rewind(self._resume_step if self._resume_step > 0 else -1)
+        logged = [(int(record.pop("step")), record) for record in self.folder.read_metrics()]
+        logged += [(item.step, {item.name: 0.0}) for item in self.folder.read_media()]
+        for step, values in sorted(logged, key=lambda pair: pair[0]):
+            self._take_note(step, values)
+        status = self.folder.read_status()
+        if self._resume_step > 0 and status is not None:
+            self._alarms = list(status.alarms)
+
+    def _check(self, step: int, values: dict[str, float]) -> None:
+        if self._finished:
+            raise ValueError("the run was finished; nothing can be logged any more")
+        if step < self._step:
+            raise ValueError(f"step {step} comes after step {self._step}: steps must not go back")
+        if step == self._step and (twice := self._names & values.keys()):
+            raise ValueError(f"step {step} already has {', '.join(sorted(twice))}")
+        if "step" in values:
+            raise ValueError('"step" is the name of the record\'s step')
+
+    def _take_note(self, step: int, values: dict[str, float]) -> None:
+        if step != self._step:
+            self._names = set()
+            self._step = step
+        self._names |= values.keys()
+        if self._last_nan_step != step and not all(map(math.isfinite, values.values())):
+            self._nan_steps += 1
+            self._last_nan_step = step
+            self._first_nan_step = step if self._first_nan_step is None else self._first_nan_step
+
+    def _save(self, state: State, error: str | None = None, results: dict[str, float] | None = None) -> None:
+        self.folder.save_status(
+            Status(
+                state=state,
+                step=self._step,
+                error=error,
+                alarms=list(self._alarms),
+                nan_steps=self._nan_steps,
+                first_nan_step=self._first_nan_step,
+                results=results or {},
+            )
+        )
+
+    def _open_mirror(self) -> WandbMirror | None:
+        match self._config.track.name:
+            case Tracking.none:
+                return None
+            case Tracking.wandb:
+                from attnlab.tracking.wandb_mirror import WandbMirror
+
+                return WandbMirror(
+                    self.folder,
+                    self._config,
+                    run_id=self._run_id,
+                    group=self._group,
+                    job_type=self._job_type,
+                )
+
+
+def _number(name: str, value: float) -> float:
+    if isinstance(value, (str, bytes)):  # float("nan") would take it
+        raise ValueError(f"{name}: {value!r} is not a number")
+    return float(value)

@@ -1,0 +1,71 @@
+"""A finished run as a translator, and the loading of its model for anything that looks at it afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TextIO
+
+from omegaconf import OmegaConf
+
+from attnlab.config import Config, Protocol, typed
+from attnlab.data.tokenizer import Tokenizer
+from attnlab.errors import UserError
+from attnlab.measure.decode import translate
+from attnlab.model.initialise import build
+from attnlab.model.transformer import Transformer
+from attnlab.training import checkpoint
+
+LINES = 512  # read and answered at once, so that a pipe shows results while it is fed
+
+
+class Trained(NamedTuple):
+    """A run's model with its final weights, in eval mode on the CPU."""
+
+    config: Config
+    model: Transformer
+    tokenizer: Tokenizer
+
+
+def load_run(run: str, output: Path) -> Trained:
+    """The model of a run id or folder. Raises UserError where there is no finished run."""
+    folder = Path(run) if (Path(run) / "config.yaml").exists() else output / "runs" / run
+    if not (folder / "config.yaml").exists():
+        raise UserError(f"run: got '{run}', allowed: a run id below {output / 'runs'}, or a run's folder")
+    config = typed(OmegaConf.load(folder / "config.yaml"))
+    state = checkpoint.load(folder / "checkpoint.pt")
+    if "final" not in state:
+        raise UserError(f"run: got '{run}', which is not done, allowed: a finished run; the same command goes on with it")
+    tokenizer = Tokenizer((folder / "tokenizer.model").read_bytes())
+    model = build(config.model, config.attention, tokenizer.vocab_size, config.seed)
+    model.load_state_dict(state["model"])
+    return Trained(config, model.eval(), tokenizer)
+
+
+def translate_lines(
+    run: str, output: Path, protocol: str, beam: int | None, lines: BinaryIO, target: TextIO
+) -> None:
+    """Translate each line of `lines` (UTF-8) and write one line each, in order."""
+    if protocol not in [*Protocol]:
+        raise UserError(f"--protocol: got '{protocol}', allowed: {', '.join(Protocol)}")
+    trained = load_run(run, output)
+    config = trained.config.decode if beam is None else replace(trained.config.decode, beam=beam)
+    if config.beam < 1:
+        raise UserError(f"--beam: got {beam}, allowed: at least 1")
+    waiting: list[str] = []
+
+    def answer() -> None:
+        for text in translate(trained.model, trained.tokenizer, waiting, config, Protocol(protocol)):
+            target.write(text + "\n")
+        target.flush()
+        waiting.clear()
+
+    for number, line in enumerate(lines, start=1):
+        try:
+            waiting.append(line.decode("utf-8").rstrip("\r\n"))
+        except UnicodeDecodeError as error:
+            raise UserError(f"stdin: line {number} is not UTF-8 ({error.reason}), allowed: UTF-8 text") from None
+        if len(waiting) == LINES:
+            answer()
+    if waiting:
+        answer()
