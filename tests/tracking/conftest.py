@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tracking_example import Child, child_command, child_environment
 from wandb_server import StandIn
-
-SOURCES = [Path(__file__).parents[2] / "src", Path(__file__).parent]
 
 
 @pytest.fixture(autouse=True)
@@ -37,18 +35,14 @@ def server() -> Iterator[StandIn]:
         yield stand_in
 
 
-Child = Callable[..., subprocess.CompletedProcess[str]]
-
-
 @pytest.fixture
 def child(tmp_path: Path, output: Path) -> Child:
-    """Runs Python code in a process of its own, with `output` and the names of example.py defined, stdin closed."""
+    """Runs code as `child_command` says, with stdin closed and no terminal."""
 
     def run(code: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        prelude = f"from pathlib import Path\nfrom example import *\noutput = Path({str(output)!r})\n"
         return subprocess.run(
-            [sys.executable, "-c", prelude + code],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES)), **(environment or {})},
+            child_command(output, code),
+            env=child_environment() | (environment or {}),
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -82,13 +82,12 @@ def load_corpus(config: DataConfig) -> Corpus:
 
 
 def digest(splits: list[Split]) -> str:
-    """sha256 over names and texts, each with its length before it, so that no two corpora spell the same bytes."""
+    """sha256 over names, sizes and texts as netstrings (Bernstein 1997): no two corpora spell the same bytes."""
     state = hashlib.sha256()
     for split in splits:
         for text in (split.name, str(len(split)), *split.src, *split.tgt):
             data = text.encode("utf-8")
-            state.update(b"%d:" % len(data))
-            state.update(data)
+            state.update(b"%d:%b," % (len(data), data))
     return state.hexdigest()
 
 

@@ -15,13 +15,12 @@ import hashlib
 import io
 import re
 import struct
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
 
-from attnlab.config import TokenizerConfig, TokenizerKind
+from attnlab.config import TokenizerConfig
 from attnlab.data.cache import make_once
 from attnlab.data.corpus import Corpus, digest
 from attnlab.errors import UserError
@@ -96,13 +95,14 @@ def prepare_tokenizer(corpus: Corpus, config: TokenizerConfig, cache: Path) -> T
     return Tokenizer(model, skipped_lines=len(lines) - len(usable))
 
 
-def train_model(lines: Iterable[str], config: TokenizerConfig) -> bytes:
+def train_model(lines: list[str], config: TokenizerConfig) -> bytes:
     """Trains on `lines`; the bytes of a SentencePiece model. The same lines give the same bytes."""
     table = str.maketrans(READ_AS_SPACE)
+    lines = [line.translate(table) for line in lines]
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(line.translate(table) for line in lines),
+            sentence_iterator=iter(lines),
             model_writer=model,
             model_type=config.kind.value,
             vocab_size=config.vocab_size,
@@ -119,23 +119,23 @@ def train_model(lines: Iterable[str], config: TokenizerConfig) -> bytes:
             **PIECES,
         )
     except RuntimeError as error:
-        raise _sentence(str(error), config) from error
+        raise _sentence(str(error), lines, config) from error
     return model.getvalue()
 
 
-def _sentence(message: str, config: TokenizerConfig) -> UserError:
-    """SentencePiece's two complaints about the size, in words; what else it says is passed on."""
+def _sentence(message: str, lines: list[str], config: TokenizerConfig) -> UserError:
+    """SentencePiece's two complaints about the size, with the sizes that this text allows; else what it says."""
     got = f"data.tokenizer.vocab_size={config.vocab_size}"
-    if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
+    needed = len({"\u2581", *"".join(lines)} - {" "}) + len(PIECES)  # a piece per character, and the special ones
+    if "required_chars" in message:
         return UserError(
-            f"{got} is too small: the training text has {int(found[1]) - len(PIECES)} different characters, each "
-            f"needs a piece, so {found[1]} or more are needed."
+            f"{got} is too small: the training text has {needed - len(PIECES)} different characters and each needs a "
+            f"piece, so {needed} or more are allowed."
         )
     if found := re.search(r"Please set it to a value <= (\d+)", message):
-        other = TokenizerKind.bpe if config.kind is TokenizerKind.unigram else TokenizerKind.unigram
         return UserError(
-            f"{got} is too large: this training text gives at most {found[1]} pieces with "
-            f"data.tokenizer.kind={config.kind.value} ({other.value} may give another number)."
+            f"{got} is too large for data.tokenizer.kind={config.kind.value} on this training text, which allows "
+            f"{needed} to {found[1]}."
         )
     return UserError(f"data.tokenizer: SentencePiece cannot train on this text ({message}).")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from attnlab.config import DecodeConfig, Precision, Protocol
@@ -43,7 +44,7 @@ def greedy(scorer: Scorer, sentences: int, max_length: int, device: torch.device
 # Not inference mode: the position table may grow here, and an inference tensor must not stay in the model.
 @torch.no_grad()
 def decode(
-    model: Transformer, sources: Sequence[Sequence[int]], config: DecodeConfig, protocol: Protocol,
+    model: Transformer, sources: Sequence[Sequence[int] | np.ndarray], config: DecodeConfig, protocol: Protocol,
     precision: Precision = Precision.fp32,
 ) -> list[list[int]]:  # fmt: skip
     """Source pieces (no specials) -> target pieces (no specials), in input order, on the model's device.

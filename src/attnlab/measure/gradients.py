@@ -92,7 +92,8 @@ def gradient_metrics(
 
     `loss` is a scalar whose graph holds `records`; the graph is freed. Taken of |dL/ds_i|, |dL/dq_i| (a vector norm for
     each real query with two allowed keys or more, and head) and |dL/dk_j| (each real key and head), pooled within a
-    layer, then averaged over the layers. Kurtosis is E g^4 / (E g^2)^2 of the single entries: 3 for a Gaussian.
+    layer, then averaged over the layers. Kurtosis is E g^4 / (E g^2)^2 of the single entries (of the scores: at
+    allowed keys): 3 for a Gaussian.
     """
     tensors = [(part, record) for record in records for part in ("scores", "q", "k")]
     # inputs are named, so that nothing accumulates in .grad; an arm in some heads alone has no single score tensor
@@ -102,17 +103,23 @@ def gradient_metrics(
     for (part, record), gradient in zip(tensors, gradients, strict=True):
         if gradient is None:
             continue
-        rows = _keys_that_count(record) if part == "k" else rows_with_choice(
-            record, src_real if record.site is Site.encoder else tgt_real
-        )  # fmt: skip
-        for name, value in _spread(gradient, rows).items():
+        queries = rows_with_choice(record, src_real if record.site is Site.encoder else tgt_real)
+        match part:
+            case "scores":
+                spread = _spread(gradient, queries, queries[..., None] & record.allowed())
+            case "q":
+                spread = _spread(gradient, queries, queries[..., None])
+            case "k":
+                keys = _real_keys(record)
+                spread = _spread(gradient, keys, keys[..., None])
+        for name, value in spread.items():
             by_site.setdefault(f"probe/grad_{part}_{name}/{record.site}", []).append(value)
             if name in PER_LAYER:
                 metrics[f"probe/grad_{part}_{name}/{record.site}/layer{record.layer}"] = value
     return {name: float(np.mean(values)) for name, values in by_site.items()} | metrics
 
 
-def _keys_that_count(record: AttentionRecord) -> Tensor:
+def _real_keys(record: AttentionRecord) -> Tensor:
     """[B,1,K] bool: keys that are tokens."""
     batch, _, keys, _ = record.k.shape
     if record.real is None:
@@ -120,17 +127,21 @@ def _keys_that_count(record: AttentionRecord) -> Tensor:
     return record.real[:, :, 0]
 
 
-def _spread(gradient: Tensor, rows: Tensor) -> dict[str, float]:
-    """gradient [B,H,N,d], rows [B,1,N] bool -> how large its vectors are; nothing without a row."""
-    vectors = gradient.double()[rows.expand(gradient.shape[:-1])]  # [rows, d]
-    if not len(vectors):
+def _spread(gradient: Tensor, rows: Tensor, entries: Tensor) -> dict[str, float]:
+    """How large the vectors gradient [B,H,N,d] are in `rows` [B,1,N], and how heavy-tailed their `entries` [B,1,N,d or 1].
+
+    Nothing without a row; no kurtosis of gradients that are all zero.
+    """
+    gradient = gradient.double()
+    norms = gradient.norm(dim=-1)[rows.expand(gradient.shape[:-1])].cpu().numpy()
+    if not len(norms):
         return {}
-    norms = vectors.norm(dim=-1).cpu().numpy()
     p10, median, p90 = np.quantile(norms, [0.1, 0.5, 0.9])
     spread = {
         "rms": math.sqrt(np.mean(norms**2)), "mean": norms.mean(), "median": median, "p10": p10, "p90": p90,
     }  # fmt: skip
-    second, fourth = vectors.square().mean().item(), vectors.pow(4).mean().item()
-    if second != 0:  # of gradients that are all zero there is no shape
+    single = gradient[entries.expand(gradient.shape)]
+    second, fourth = single.square().mean().item(), single.pow(4).mean().item()
+    if second != 0:
         spread["kurtosis"] = fourth / second**2
     return {name: float(value) for name, value in spread.items()}

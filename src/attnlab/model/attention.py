@@ -113,7 +113,7 @@ def split_heads(x: Tensor, heads: int, axes: Axes) -> Tensor:
     batch, n, width = x.shape
     match axes:
         case Axes.heads_first:
-            return x.view(batch, n, heads, width // heads).transpose(1, 2)
+            return x.reshape(batch, n, heads, width // heads).transpose(1, 2)
         case Axes.no_transpose:  # the page's mistake 3: the right shape, filled with pieces of other tokens
             return x.reshape(batch, heads, n, width // heads)
 
@@ -164,16 +164,29 @@ class MultiHeadAttention(nn.Module):
         """v . tanh(q + k) for every pair: [B,H,Q,dk], [B,H,K,dk] -> [B,H,Q,K]; holds Q*K*dk numbers a head."""
         return (torch.tanh(q.unsqueeze(3) + k.unsqueeze(2)) * self.v_score[:, None, None]).sum(-1)
 
+    def project(self, x: Tensor, *layers: nn.Linear) -> list[Tensor]:
+        """x [B,N,D] through several of W_Q, W_K, W_V in one product -> [B,H,N,.] each."""
+        weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
+        parts = nn.functional.linear(x, weight, bias).split([one.out_features for one in layers], dim=-1)
+        return [split_heads(part, self.heads, self.factors.split) for part in parts]
+
+    def normalized(self, x: Tensor) -> Tensor:
+        """Queries or keys as they enter the score: unit vectors with qk_norm."""
+        return nn.functional.normalize(x, dim=-1) if self.factors.qk_norm else x
+
     def queries(self, x: Tensor) -> Tensor:
         """x [B,Q,D] -> [B,H,Q,dk]."""
-        q = split_heads(self.w_q(x), self.heads, self.factors.split)
-        return nn.functional.normalize(q, dim=-1) if self.factors.qk_norm else q
+        return self.normalized(*self.project(x, self.w_q))
 
     def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x [B,K,D] -> k [B,H,K,dk], v [B,H,K,dv]; what a decoder caches."""
-        k = split_heads(self.w_k(x), self.heads, self.factors.split)
-        k = nn.functional.normalize(k, dim=-1) if self.factors.qk_norm else k
-        return k, split_heads(self.w_v(x), self.heads, self.factors.split)
+        k, v = self.project(x, self.w_k, self.w_v)
+        return self.normalized(k), v
+
+    def queries_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Self-attention: x [B,N,D] -> q, k [B,H,N,dk], v [B,H,N,dv]."""
+        q, k, v = self.project(x, self.w_q, self.w_k, self.w_v)
+        return self.normalized(q), self.normalized(k), v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, real: Tensor | None) -> Attended:
         """The arm's attention on ready heads; correct on the heads that `where.heads` leaves out."""
@@ -199,7 +212,7 @@ class MultiHeadAttention(nn.Module):
         recorder: Recorder | None = None,
     ) -> Tensor:  # fmt: skip
         """x_q [B,Q,D] asks, x_kv [B,K,D] answers -> [B,Q,D]; `keep` [Q,K] and `real` [B,1,1,K] as in `attend`."""
-        q, (k, v) = self.queries(x_q), self.keys_values(x_kv)
+        q, k, v = self.queries_keys_values(x_q) if x_kv is x_q else (self.queries(x_q), *self.keys_values(x_kv))
         attended = self.attend(q, k, v, keep, real)
         if recorder is not None:
             record = AttentionRecord(

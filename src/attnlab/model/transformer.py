@@ -123,8 +123,8 @@ class DecoderLayer(Layer):
     def step(self, x: Tensor, cache: LayerCache, source_real: Tensor | None) -> Tensor:
         """One new position x [B,1,D] against the cached keys and values, to which its own are added."""
         y = self.before(self.norm_self, x)
-        keys, values = cache.append(*self.self_attention.keys_values(y))
-        attended = self.self_attention.attend(self.self_attention.queries(y), keys, values, None, None)
+        q, k, v = self.self_attention.queries_keys_values(y)
+        attended = self.self_attention.attend(q, *cache.append(k, v), None, None)
         x = self.after(self.norm_self, x, self.self_attention.output(attended.out))
         q = self.cross_attention.queries(self.before(self.norm_cross, x))
         attended = self.cross_attention.attend(q, cache.source_keys, cache.source_values, None, source_real)

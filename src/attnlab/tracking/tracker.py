@@ -71,7 +71,7 @@ class Tracker:
         try:
             self._mirror = self._open_mirror()
         except BaseException as error:
-            self._save(State.failed, error=str(error))
+            self._finish_after(error)
             raise
         return self
 
@@ -133,10 +133,13 @@ class Tracker:
     ) -> None:
         if self._finished:
             return
+        if error is None:
+            self.finish(State.failed, error="the run ended without a call of finish")
+            raise RuntimeError("Tracker: the block was left without a call of finish")
+        self._finish_after(error)
+
+    def _finish_after(self, error: BaseException) -> None:
         match error:
-            case None:
-                self.finish(State.failed, error="the run ended without a call of finish")
-                raise RuntimeError("Tracker: the block was left without a call of finish")
             case KeyboardInterrupt() | SystemExit():
                 self.finish(State.interrupted)
             case UserError():
@@ -201,6 +204,7 @@ class Tracker:
                     run_id=self._run_id,
                     group=self._group,
                     job_type=self._job_type,
+                    resume_step=self._resume_step,
                 )
 
 

@@ -55,7 +55,14 @@ class WandbMirror:
     """
 
     def __init__(
-        self, folder: RunFolder, config: Config, *, run_id: str, group: str | None, job_type: str
+        self,
+        folder: RunFolder,
+        config: Config,
+        *,
+        run_id: str,
+        group: str | None,
+        job_type: str,
+        resume_step: int,
     ) -> None:
         self._folder = folder
         self._config = config
@@ -64,11 +71,13 @@ class WandbMirror:
         self.wandb_id = run_id if folder.attempt == 0 else f"{run_id}_{folder.attempt}"
         self._group = group
         self._job_type = job_type
+        self._resume_step = resume_step
         self._best: dict[str, float] = {}
         self._last: dict[str, float] = {}
         self._poisoned: set[str] = set()  # metrics of _BEST that had a NaN
         self._cleanup = ExitStack()
-        self._first_step = 0  # the server has, or will have, the steps before it
+        self._first_step = 0  # the server has the steps before it, or will have them from an older record
+        self._replaying = True
         self._failed: set[str] = set()  # parts of the mirror that are given up
         self._warned = False
         try:
@@ -81,27 +90,30 @@ class WandbMirror:
             for name, summary in _BEST.items():
                 self._run.define_metric(name, summary=f"{summary},last")
             self._replay()
+            self._replaying = False
         except BaseException:
             self._cleanup.close()
             raise
 
     def log(self, step: int, metrics: dict[str, float]) -> None:
         self._note_best(metrics)
-        with self._guarded("numbers", step) as run:
-            if run is not None:
-                run.log(metrics, step=step)
+        if (shown := self._wandb_step(step)) is not None:
+            with self._guarded("numbers") as run:
+                run.log(metrics, step=shown)
 
     def media(self, item: Images | Table) -> None:
-        with self._guarded("media", item.step) as run:
-            if run is None:
-                return
+        shown = self._wandb_step(item.step)
+        # After a failure not tried again: a table asks the server first, and without an answer that takes long.
+        if shown is None or "media" in self._failed:
+            return
+        with self._guarded("media") as run:
             match item:
-                case Images(step, name, items):
+                case Images(name=name, items=items):
                     pictures = [self._wandb.Image(str(path), caption=caption) for caption, path in items]
-                    run.log({name: pictures}, step=step)
-                case Table(step, name, columns, rows):
+                    run.log({name: pictures}, step=shown)
+                case Table(name=name, columns=columns, rows=rows):
                     table = self._wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
-                    run.log({name: table}, step=step)
+                    run.log({name: table}, step=shown)
 
     def finish(self, state: State, *, nan_steps: int, first_nan_step: int | None) -> None:
         """Close the W&B run, waiting for an upload at most track.finish_timeout seconds."""
@@ -231,16 +243,22 @@ class WandbMirror:
                 better = min if _BEST[name] == "min" else max
                 self._best[name] = better(self._best[name], value)
 
+    def _wandb_step(self, step: int) -> int | None:
+        """Where W&B shows what belongs to `step`; None when it has that already.
+
+        Steps that the server has cannot be added to. The steps between the checkpoint and a kill are trained again
+        with the same result, so nothing is lost; but what a resumed run adds *at* its checkpoint's step, such as the
+        scores after the last step of training, is new, and goes to the first step that is free.
+        """
+        if step >= self._first_step:
+            return step
+        return self._first_step if step == self._resume_step and not self._replaying else None
+
     @contextmanager
-    def _guarded(self, part: Literal["numbers", "media"], step: int) -> Iterator[wandb.Run | None]:
-        """The run to log into, or None when this part of the mirror, or this step, is not wanted."""
-        if step < self._first_step or part in self._failed:
-            yield None
-            return
+    def _guarded(self, part: Literal["numbers", "media"]) -> Iterator[wandb.Run]:
         try:
             yield self._run
         except Exception as error:  # a dashboard must not end hours of training, whatever its library raises
-            # Not tried again: a table asks the server first, and without an answer that takes half a minute.
             self._failed.add(part)
             self._warn(f"{part}: {_first_line(error)}")
 

@@ -25,6 +25,14 @@ def find_records(output: Path, wandb_id: str | None = None) -> list[Path]:
     return sorted(found, key=lambda folder: folder.name.removeprefix("offline-"))
 
 
+def wandb_id_of(record: Path) -> str:
+    """The run's id in W&B, from the name of one of its records."""
+    match = _NAME.fullmatch(record.name)
+    if match is None:
+        raise ValueError(f"not a record of W&B: {record}")
+    return match["id"]
+
+
 def is_offline(record: Path) -> bool:
     return record.name.startswith("offline-")
 

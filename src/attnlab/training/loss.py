@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlab.data.tokenizer import PAD
 
-ROWS = 512  # tokens a chunk: the [ROWS,V] logits stay in the cache, and [N,V] never exists
+ROWS = 256  # tokens a chunk: the [ROWS,V] logits stay in the cache, and [N,V] never exists
 
 
 class Losses(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from attnlab.data.lexicon import Adjective, Adverb, Gender, Link, Modal, Noun, Preposition, Tense, Verb
+from attnlab.data.synthetic.lexicon import Adjective, Adverb, Gender, Link, Modal, Noun, Preposition, Tense, Verb
 
 
 class Part(IntEnum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from attnlab.data.lexicon import Frame, Noun, Tense, Verb
-from attnlab.data.syntax import (
+from attnlab.data.synthetic.lexicon import Frame, Noun, Tense, Verb
+from attnlab.data.synthetic.syntax import (
     COMMA,
     Agreement,
     Argument,

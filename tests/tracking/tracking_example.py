@@ -1,9 +1,13 @@
-"""A whole configuration with every value spelled out, for tests in this process and in child processes."""
+"""A whole configuration with every value spelled out, and child processes that use it."""
 
 from __future__ import annotations
 
 import math
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from attnlab.config import (
     AttentionConfig,
@@ -37,6 +41,18 @@ from attnlab.config import (
 )
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.tracker import Tracker
+
+Child = Callable[..., CompletedProcess[str]]
+
+
+def child_command(output: Path, code: str) -> list[str]:
+    """Python code for a process of its own, in which the names of this module and `output` are defined."""
+    return [sys.executable, "-c", f"from tracking_example import *\noutput = Path({str(output)!r})\n{code}"]
+
+
+def child_environment() -> dict[str, str]:
+    here = Path(__file__).resolve()
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[2] / "src"), str(here.parent)])}
 
 
 def make_config(output: Path, name: Tracking = Tracking.wandb, mode: TrackMode = TrackMode.offline) -> Config:

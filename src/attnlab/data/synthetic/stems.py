@@ -87,7 +87,8 @@ NOUNS = {
 
 # Frame, then rows: english[:past] german[:third person[:participle]][+] subjects [objects [english and german
 # preposition, case]]. a+b: the English particle moves (turn it on); a_b: it stays (look for it). prefix|verb: the
-# German prefix separates. Third person without the prefix, participle with it; +: perfect with sein.
+# German prefix separates. Third person without the prefix, participle with it; +: perfect with sein. Verbs of
+# position and motion list the kinds of their places under objects.
 VERBS = {
     "intransitive": """
         sleep:slept schlafen:schläft:geschlafen PA; laugh lachen P; cry weinen P;
@@ -96,7 +97,7 @@ VERBS = {
         wake_up:woke auf|wachen+ PA; arrive an|kommen::angekommen+ PAV;
         fall_asleep:fell ein|schlafen:schläft:eingeschlafen+ PA; depart ab|fahren:fährt:abgefahren+ V;
         come_back:came zurück|kommen::zurückgekommen+ PA; disappear verschwinden::verschwunden+ PATRKV;
-        die sterben:stirbt:gestorben+ PA; burn brennen::gebrannt BUVR; flee:fled fliehen::geflohen+ PA;
+        yawn gähnen PA; burn brennen::gebrannt BUVR; flee:fled fliehen::geflohen+ PA;
         go_away:went weg|gehen::weggegangen+ PA; stumble stolpern+ PA""",
     "transitive": """
         see:saw sehen:sieht:gesehen PA PAVBUSTORK; find:found finden::gefunden PA PAVBUTRK;
@@ -129,12 +130,12 @@ VERBS = {
         lend:lent leihen::geliehen P VTRK; offer an|bieten::angeboten P FDVTK;
         bring:brought bringen::gebracht P FDTRK; promise versprechen:verspricht:versprochen P TRK""",
     "motion": """
-        go:went gehen::gegangen+ PA; run:ran laufen:läuft:gelaufen+ PA; come:came kommen::gekommen+ PA;
-        jump springen::gesprungen+ PA; climb klettern+ PA; drive:drove fahren:fährt:gefahren+ PV;
-        crawl kriechen::gekrochen+ PA; return zurück|kehren+ PA""",
+        go:went gehen::gegangen+ PA BPSU; run:ran laufen:läuft:gelaufen+ PA BPSUV; come:came kommen::gekommen+ PA BP;
+        jump springen::gesprungen+ PA SU; climb klettern+ PA S; drive:drove fahren:fährt:gefahren+ PV B;
+        crawl kriechen::gekrochen+ PA BUV; return zurück|kehren+ PA BP""",
     "position": """
-        sit:sat sitzen::gesessen PA; stand:stood stehen::gestanden PAUV; lie:lay liegen::gelegen PATRK;
-        live wohnen P; work arbeiten P""",
+        sit:sat sitzen::gesessen PA BSUV; stand:stood stehen::gestanden PAUV BSUV; lie:lay liegen::gelegen PATRK BSU;
+        live wohnen P B; work arbeiten P B""",
     "placing": """
         place legen P TRK; throw:threw werfen:wirft:geworfen P TRK; carry tragen:trägt:getragen PA TRKU;
         push schieben::geschoben P VU; pull ziehen::gezogen PA VU""",
@@ -142,6 +143,8 @@ VERBS = {
         wait warten P PV for auf accusative; talk sprechen:spricht:gesprochen P PABRV about über accusative;
         dream träumen P PABVK of von dative; ask bitten::gebeten P FDTRK for um accusative;
         think:thought denken::gedacht P PABR of an accusative; believe glauben P PA in an accusative""",
+    "weather": """
+        rain regnen -; snow schneien -""",
     "content": """
         say:said sagen P; hope hoffen P; claim behaupten P; fear fürchten P; notice bemerken P""",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from attnlab.data.inflection import (
+from attnlab.data.synthetic.inflection import (
     HABEN,
     SEIN,
     WAR,
@@ -18,8 +18,8 @@ from attnlab.data.inflection import (
     present,
     pronoun_form,
 )
-from attnlab.data.lexicon import AND, Case, Frame, Tense
-from attnlab.data.syntax import (
+from attnlab.data.synthetic.lexicon import AND, Case, Frame, Tense
+from attnlab.data.synthetic.syntax import (
     COMMA,
     Agreement,
     Argument,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from attnlab.data.lexicon import Adjective, Case, Frame, Gender, Noun, Verb
-from attnlab.data.syntax import Agreement, Determiner, Person, Pronoun
+from attnlab.data.synthetic.lexicon import Adjective, Case, Frame, Gender, Noun, Verb
+from attnlab.data.synthetic.syntax import Agreement, Determiner, Person, Pronoun
 
 
 def _paradigm(rows: str) -> dict[tuple[Case, str], str]:

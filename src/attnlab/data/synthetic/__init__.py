@@ -1,0 +1,1 @@
+"""The synchronous grammar behind `attnlab.data.grammar`."""

@@ -1,0 +1,111 @@
+"""What a derivation chooses from, and how often it takes each: tables in which a repeat is a weight, and the words
+of the lexicon that go together.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from attnlab.data.synthetic import function_words as words
+from attnlab.data.synthetic.lexicon import (
+    ADJECTIVES,
+    NOUNS,
+    VERBS,
+    Adjective,
+    Adverb,
+    Frame,
+    Kinds,
+    Modal,
+    Noun,
+    Preposition,
+    Tense,
+    Verb,
+)
+from attnlab.data.synthetic.syntax import Determiner as D
+
+ANY = Kinds("PAFDVBUSTEIORK")
+PERSON = Kinds("P")
+ANIMATE = Kinds("PA")
+PLACE = Kinds("B")
+OWNED = Kinds("PAVTRKU")
+
+POSSESSIVES = (D.MY, D.OUR, D.HIS, D.HER, D.THEIR)
+KNOWN = (D.THE,) * 16 + (D.THIS,) * 3 + POSSESSIVES
+SUBJECT = KNOWN + (D.A,) * 4 + (D.EVERY, D.NO)
+OBJECT = KNOWN + (D.A,) * 12 + (D.EVERY,)
+OWNER = (D.THE,) * 3 + POSSESSIVES
+KNOWN_PLURAL = (D.THE,) * 8 + (D.THIS,) * 2 + POSSESSIVES
+PLURAL = KNOWN_PLURAL + (D.ALL,) * 2 + (D.MANY,) * 3 + (D.BARE,) * 8
+COUNTED = (D.BARE,) * 7 + (D.THE,) * 3 + POSSESSIVES
+MASS = (D.BARE,) * 10 + (D.THE,) * 10 + (D.THIS,) * 2 + POSSESSIVES
+
+FRAMES = (
+    (Frame.COPULA,) * 5
+    + (Frame.INTRANSITIVE,) * 6
+    + (Frame.TRANSITIVE,) * 16
+    + (Frame.DATIVE,) * 3
+    + (Frame.DITRANSITIVE,) * 4
+    + (Frame.MOTION,) * 4
+    + (Frame.POSITION,) * 4
+    + (Frame.PLACING,) * 3
+    + (Frame.PREPOSITIONAL,) * 3
+)
+WITH_CIRCUMSTANCE = frozenset({Frame.INTRANSITIVE, Frame.TRANSITIVE, Frame.MOTION, Frame.PREPOSITIONAL})
+TENSES = (Tense.PAST,) * 9 + (Tense.PRESENT,) * 9 + (Tense.FUTURE,) * 2
+COORDINATORS = (words.AND, words.BUT)
+SUBORDINATORS = {
+    Tense.PAST: (words.BECAUSE,) * 3 + (words.ALTHOUGH, words.WHEN_ONCE, words.WHILE, words.BEFORE),
+    Tense.PRESENT: (words.BECAUSE,) * 3 + (words.ALTHOUGH, words.WHEN, words.IF),
+    Tense.FUTURE: (words.BECAUSE,) * 3 + (words.ALTHOUGH, words.IF),
+}
+
+# What goes together. Tuples in the order of the tables: no set is ever iterated, as its order may differ.
+
+
+@cache
+def nouns_of(kinds: Kinds) -> tuple[Noun, ...]:
+    return tuple(noun for noun in NOUNS.values() if noun.kinds & kinds)
+
+
+@cache
+def adjectives_of(kinds: Kinds, but_not: Kinds = frozenset()) -> tuple[Adjective, ...]:
+    """Adjectives that go with something of `kinds` and with nothing of `but_not`."""
+    return tuple(word for word in ADJECTIVES.values() if word.kinds & kinds and not word.kinds & but_not)
+
+
+@cache
+def verbs_of(frame: Frame, subject: Kinds, but_not: Kinds = frozenset()) -> tuple[Verb, ...]:
+    """Verbs whose subject can be something of `subject` and nothing of `but_not`."""
+    return tuple(
+        verb
+        for verb in VERBS.values()
+        if verb.frame is frame and verb.subjects & subject and not verb.subjects & but_not
+    )
+
+
+@cache
+def verbs_taking(frame: Frame, thing: Kinds, but_not: Kinds = frozenset()) -> tuple[Verb, ...]:
+    """Verbs with which people do something to `thing`, and can do it to nothing of `but_not`."""
+    return tuple(
+        verb for verb in verbs_of(frame, PERSON) if verb.objects & thing and not verb.objects & but_not
+    )
+
+
+@cache
+def adverbs_of(tense: Tense, preverbal: bool) -> tuple[Adverb, ...]:
+    return tuple(word for word in words.ADVERBS if tense in word.tenses and word.preverbal is preverbal)
+
+
+@cache
+def modals_of(tense: Tense, negated: bool) -> tuple[Modal, ...]:
+    # English "must not" forbids and German "muss nicht" allows, so must is never negated.
+    modals = (modal for name, modal in words.MODALS.items() if not (negated and name == "must"))
+    return tuple(modal for modal in modals if modal.tense is tense)
+
+
+@cache
+def prepositions_of(
+    options: tuple[tuple[Preposition, Kinds], ...], kinds: Kinds
+) -> tuple[tuple[Preposition, Kinds], ...]:
+    """The prepositions that can stand before something of `kinds`, each with those of `kinds` that it takes."""
+    return tuple((preposition, taken & kinds) for preposition, taken in options if taken & kinds)

@@ -1,0 +1,322 @@
+"""Draws trees of the synchronous grammar: which phrases, clauses and sentences there are.
+
+Three rules keep a source to one right translation. A noun occurs once in a sentence. `it` is drawn only where its
+own clause tells the antecedent from every other thing in the clause before: "The cat sat on the mat because it was
+tired" can only mean the cat, as no mat tires. And nothing of a main clause follows a relative clause that it could
+be read into: "the book that the man bought yesterday" has the man buy yesterday.
+
+Randomness is `random.Random(seed).random()` and nothing else: Python guarantees that method's sequence for a seed
+on every platform and in later versions, and guarantees neither choice nor shuffle nor randrange.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+from attnlab.data.synthetic import choices
+from attnlab.data.synthetic import function_words as words
+from attnlab.data.synthetic.choices import ANIMATE, ANY, PERSON, PLACE
+from attnlab.data.synthetic.lexicon import BE, Adjective, Frame, Kinds, Link, Noun, Preposition, Tense, Verb
+from attnlab.data.synthetic.syntax import (
+    Argument,
+    Clause,
+    Determiner,
+    NounPhrase,
+    Person,
+    PrepositionalPhrase,
+    Pronoun,
+    Relative,
+    Sentence,
+    pronoun_of,
+)
+
+T = TypeVar("T")
+_QUANTIFIERS = (Determiner.NO, Determiner.EVERY)
+
+
+class Derivation:
+    """A stream of trees from a seed of 0 or above."""
+
+    def __init__(self, seed: int) -> None:
+        if seed < 0:  # Random takes the absolute value: -1 would repeat 1
+            raise ValueError(f"seed is {seed}, must be 0 or above")
+        self._random = random.Random(seed).random
+        self._used: list[Noun] = []  # in the sentence
+
+    def below(self, bound: int) -> int:
+        return int(self._random() * bound)
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[int(self._random() * len(options))]
+
+    def chance(self, probability: float) -> bool:
+        return self._random() < probability
+
+    def sentence(self) -> Sentence:
+        self._used = []
+        tense = self.pick(choices.TENSES)
+        share = self._random()
+        if share < 0.22:
+            return Sentence(self._clause(tense, adverb=0.5, fronting=True))
+        if share < 0.74:
+            return self._linked(tense)
+        if share < 0.82:
+            return self._reported(tense)
+        return self._with_relative(tense)
+
+    # Phrases. `known`: definite and not counted, as negation and the German word order need it.
+
+    def _noun(self, kinds: Kinds) -> Noun:
+        options = choices.nouns_of(kinds)
+        noun = self.pick(options)
+        while noun in self._used:
+            noun = self.pick(options)
+        self._used.append(noun)
+        return noun
+
+    def _noun_phrase(
+        self, kinds: Kinds, determiners: Sequence[Determiner], *, known: bool, plural: float = 0.3
+    ) -> NounPhrase:
+        noun = self._noun(kinds)
+        phrase = NounPhrase(noun, Determiner.THE)
+        if noun.de_plural is None:
+            phrase.determiner = self.pick(choices.MASS)
+            if known and phrase.determiner is Determiner.BARE:
+                phrase.determiner = Determiner.THE
+        elif self.chance(plural):
+            phrase.plural = True
+            phrase.determiner = self.pick(choices.KNOWN_PLURAL if known else choices.PLURAL)
+            if not known and self.chance(0.4):
+                phrase.determiner = self.pick(choices.COUNTED)
+                phrase.count = 2 + self.below(11 if self.chance(0.7) else 98)
+        else:
+            phrase.determiner = self.pick(choices.KNOWN if known else determiners)
+            if noun.kinds & choices.OWNED and phrase.determiner is Determiner.THE and self.chance(0.2):
+                phrase.owner = NounPhrase(self._noun(PERSON), self.pick(choices.OWNER))
+        if self.chance(0.35):
+            phrase.adjective = self.pick(choices.adjectives_of(noun.kinds))
+        return phrase
+
+    def _person(self, people: tuple[Person, ...], share: float, kinds: Kinds) -> Pronoun | None:
+        """A personal pronoun that takes up no one, where someone can stand."""
+        return Pronoun(self.pick(people)) if "P" in kinds and self.chance(share) else None
+
+    def _subject(self, kinds: Kinds, *, known: bool) -> Argument:
+        people = (Person.I, Person.WE, Person.HE, Person.SHE, Person.THEY)
+        return self._person(people, 0.15, kinds) or self._noun_phrase(kinds, choices.SUBJECT, known=known)
+
+    def _object(self, kinds: Kinds, *, negated: bool) -> Argument:
+        pronoun = self._person((Person.HE, Person.SHE, Person.THEY), 0.1, kinds)
+        if pronoun:
+            return pronoun
+        phrase = self._noun_phrase(kinds, choices.OBJECT, known=negated)
+        if negated and not phrase.owner and self.chance(0.65):  # not a, kein
+            bare = phrase.plural or phrase.noun.de_plural is None
+            phrase.determiner = Determiner.BARE if bare else Determiner.A
+        return phrase
+
+    def _prepositional(
+        self, options: Sequence[tuple[Preposition, Kinds]], *, known: bool = False
+    ) -> PrepositionalPhrase:
+        preposition, kinds = self.pick(options)
+        phrase = self._noun_phrase(kinds, choices.OBJECT, known=known, plural=0.12)
+        return PrepositionalPhrase(preposition, phrase)
+
+    # Clauses
+
+    def _verb(self, subject: Kinds) -> Verb:
+        while True:
+            frame = self.pick(choices.FRAMES)
+            if frame is Frame.COPULA:
+                return BE
+            options = choices.verbs_of(frame, subject)
+            if options:
+                return self.pick(options)
+
+    def _clause(
+        self,
+        tense: Tense,
+        *,
+        subject: Argument | None = None,
+        kinds: Kinds = ANY,
+        verb: Verb | None = None,
+        given: Argument | None = None,
+        predicate: Adjective | None = None,
+        adverb: float = 0.15,
+        fronting: bool = False,
+    ) -> Clause:
+        """A clause around what there is already: a subject of these kinds, a verb, its object (`given`)."""
+        verb = verb or self._verb(kinds)
+        if verb is BE:
+            predicate = predicate or self.pick(choices.adjectives_of(kinds))
+        negated = self.chance(0.2) and (subject is None or _can_be_negated(subject))
+        if subject is None:
+            kinds = predicate.kinds if predicate else verb.subjects
+            subject = self._subject(kinds, known=negated)
+            if predicate and isinstance(subject, NounPhrase):
+                subject.adjective = None  # no cheap cars are expensive
+        clause = Clause(subject, verb, tense, negated=negated, predicate=predicate)
+        self._complete(clause, given)
+        self._adorn(clause, adverb, fronting)
+        return clause
+
+    def _complete(self, clause: Clause, given: Argument | None) -> None:
+        """Add what the verb's frame asks for."""
+        verb, known = clause.verb, clause.negated
+        match verb.frame:
+            case Frame.TRANSITIVE:
+                clause.object = given or self._object(verb.objects, negated=known)
+            case Frame.DATIVE:
+                clause.dative = given or self._object(verb.objects, negated=known)
+            case Frame.DITRANSITIVE:
+                pronoun = self._person((Person.HE, Person.SHE, Person.THEY), 0.2, PERSON)
+                clause.dative = pronoun or self._noun_phrase(PERSON, choices.KNOWN, known=True)
+                clause.object = given or self._object(verb.objects, negated=known)
+            case Frame.PLACING:
+                clause.object = given or self._noun_phrase(verb.objects, choices.OBJECT, known=known)
+                clause.complement = self._prepositional(words.PLACES, known=known)
+            case Frame.MOTION:
+                options = choices.prepositions_of(words.DIRECTIONS, verb.objects)
+                clause.complement = self._prepositional(options, known=known)
+            case Frame.POSITION:
+                options = choices.prepositions_of(words.LOCATIONS, verb.objects)
+                clause.complement = self._prepositional(options, known=known)
+            case Frame.PREPOSITIONAL:
+                assert verb.preposition is not None
+                clause.complement = self._prepositional(((verb.preposition, verb.objects),), known=known)
+
+    def _adorn(self, clause: Clause, adverb: float, fronting: bool) -> None:
+        """Add a modal, an adverb and a free prepositional phrase, each now and then."""
+        subject, tense = clause.subject, clause.tense
+        kinds = _kinds(subject)
+        if tense is not Tense.FUTURE and kinds & ANIMATE and self.chance(0.2):
+            clause.modal = self.pick(choices.modals_of(tense, clause.negated))
+        if self.chance(adverb):
+            no_one = isinstance(subject, NounPhrase) and subject.determiner is Determiner.NO
+            preverbal = tense is not Tense.FUTURE and not clause.negated and not no_one and self.chance(0.25)
+            clause.adverb = self.pick(choices.adverbs_of(tense, preverbal))
+            clause.fronted = fronting and not preverbal and self.chance(0.6)
+        if clause.verb.frame in choices.WITH_CIRCUMSTANCE and not clause.negated and self.chance(0.2):
+            if "P" in kinds and self.chance(0.5):
+                clause.circumstance = self._prepositional(((self.pick(words.COMPANIONS), PERSON),))
+            elif kinds & ANIMATE and "B" not in clause.verb.objects:
+                clause.circumstance = self._prepositional(((words.IN, PLACE),))
+
+    # Sentences
+
+    def _linked(self, tense: Tense) -> Sentence:
+        if self.chance(0.3):
+            link = self.pick(choices.COORDINATORS)
+            first = self._clause(tense, adverb=0.3, fronting=True)
+            return Sentence(first, link, self._second(first, tense, link))
+        link = self.pick(choices.SUBORDINATORS[tense])
+        # Because it is cheap, he will buy it: the subordinate clause has no future.
+        subordinate_tense = Tense.PRESENT if tense is Tense.FUTURE else tense
+        if self.chance(0.35):
+            first = self._clause(subordinate_tense)
+            return Sentence(self._second(first, tense, link), link, first, second_first=True)
+        first = self._clause(tense, adverb=0.3, fronting=True)
+        return Sentence(first, link, self._second(first, subordinate_tense, link))
+
+    def _second(self, first: Clause, tense: Tense, link: Link) -> Clause:
+        """The clause spoken after `first`: with an it, about the same subject, about the weather or about new things."""
+        clause = self._anaphoric(first, tense, link) if self.chance(0.8) else None
+        if clause:
+            return clause
+        if link.subordinating and self.chance(0.1):
+            verb = self.pick(choices.verbs_of(Frame.WEATHER, Kinds("-")))
+            return Clause(Pronoun(Person.IT), verb, tense)
+        subject = _taken_up(first.subject)
+        if subject and self.chance(0.6):
+            return self._clause(tense, subject=subject, kinds=_kinds(first.subject))
+        return self._clause(tense)
+
+    def _anaphoric(self, first: Clause, tense: Tense, link: Link) -> Clause | None:
+        """A clause whose it can be one thing of the first clause only; None where this draw finds no such clause."""
+        things = [phrase for phrase in _noun_phrases(first) if pronoun_of(phrase).person is Person.IT]
+        candidates = [phrase for phrase in _noun_phrases(first, owners=False) if phrase in things
+                      and phrase.determiner not in _QUANTIFIERS]  # fmt: skip
+        if not candidates:
+            return None
+        antecedent = self.pick(candidates)
+        it, kinds = pronoun_of(antecedent), antecedent.noun.kinds
+        rivals = Kinds().union(*(phrase.noun.kinds for phrase in things if phrase is not antecedent))
+        if self.chance(0.4):
+            frame = self.pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE, Frame.DITRANSITIVE))
+            verbs = choices.verbs_taking(frame, kinds, rivals)
+            subject = _taken_up(first.subject) if "P" in _kinds(first.subject) and self.chance(0.7) else None
+            subject = subject or self._noun_phrase(PERSON, choices.KNOWN, known=True)
+            return self._clause(tense, subject=subject, verb=self.pick(verbs), given=it) if verbs else None
+        if self.chance(0.6) and link is not words.BEFORE:
+            adjectives = choices.adjectives_of(kinds, rivals)
+            predicate = self.pick(adjectives) if adjectives else None
+            return self._clause(tense, subject=it, verb=BE, predicate=predicate) if predicate else None
+        verbs = choices.verbs_of(self.pick(choices.FRAMES), kinds, rivals)
+        return self._clause(tense, subject=it, verb=self.pick(verbs)) if verbs else None
+
+    def _reported(self, tense: Tense) -> Sentence:
+        verb = self.pick(choices.verbs_of(Frame.CONTENT, PERSON))
+        main_tense = Tense.PRESENT if tense is Tense.FUTURE else tense  # he hopes that it will rain
+        clause = self._clause(main_tense, verb=verb, adverb=0.2, fronting=True)
+        clause.content = self._clause(tense)
+        return Sentence(clause)
+
+    def _with_relative(self, tense: Tense) -> Sentence:
+        clause = self._clause(tense, adverb=0.4, fronting=True)
+        arguments = [clause.subject]
+        if clause.complement is None and clause.circumstance is None:  # else it would follow an object's relative clause
+            arguments += [clause.dative if clause.object is None else clause.object]
+        heads = [phrase for phrase in arguments if isinstance(phrase, NounPhrase) and not phrase.owner]
+        if heads:
+            head = self.pick(heads)
+            if head is not clause.subject and clause.adverb and not clause.adverb.preverbal:
+                clause.fronted = True
+            head.relative = self._relative(head, Tense.PRESENT if tense is Tense.FUTURE else tense)
+        return Sentence(clause)
+
+    def _relative(self, head: NounPhrase, tense: Tense) -> Clause:
+        kinds = head.noun.kinds
+        if self.chance(0.5):
+            return self._clause(tense, subject=Relative(head), kinds=kinds)
+        frame = self.pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE))
+        verbs = choices.verbs_taking(frame, kinds) or choices.verbs_taking(Frame.TRANSITIVE, kinds)
+        return self._clause(tense, verb=self.pick(verbs), given=Relative(head))
+
+
+def _can_be_negated(subject: Argument) -> bool:
+    """Not with a quantifier: "all dogs do not bark" has two readings."""
+    if not isinstance(subject, NounPhrase):
+        return True
+    return subject.determiner in choices.KNOWN and subject.count is None
+
+
+def _kinds(argument: Argument) -> Kinds:
+    match argument:
+        case NounPhrase(noun=noun) | Relative(head=NounPhrase(noun=noun)):
+            return noun.kinds
+        case Pronoun(antecedent=NounPhrase(noun=noun)):
+            return noun.kinds
+        case _:
+            return PERSON
+
+
+def _taken_up(subject: Argument) -> Pronoun | None:
+    """The he, she or they that goes on about a subject, or the same I or we; no one can be gone on about."""
+    match subject:
+        case Pronoun(person=person):
+            return Pronoun(person)
+        case NounPhrase(determiner=determiner) if determiner not in _QUANTIFIERS:
+            pronoun = pronoun_of(subject)
+            return None if pronoun.person is Person.IT else pronoun
+        case _:
+            return None
+
+
+def _noun_phrases(clause: Clause, *, owners: bool = True) -> list[NounPhrase]:
+    """The noun phrases of a clause; with or without the owners in them."""
+    places = (phrase.noun_phrase for phrase in (clause.complement, clause.circumstance) if phrase)
+    arguments = (clause.subject, clause.object, clause.dative, *places)
+    phrases = [phrase for phrase in arguments if isinstance(phrase, NounPhrase)]
+    return phrases + [phrase.owner for phrase in phrases if phrase.owner] if owners else phrases
