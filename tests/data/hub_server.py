@@ -1,7 +1,7 @@
 """A loopback stand-in of the Hugging Face Hub: as much of its API as `datasets` needs to read a data set.
 
 Real client, real HTTP, invented content: tests set HF_ENDPOINT to `HubServer.url`. It answers the data set's
-description, the file listing and the files themselves (whole or by range), under one commit.
+description, the file listing and the files themselves (whole or by range), the same under each of its commits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HubServer:
         self.server.server_close()
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
-        body = request.rfile.read(int(request.headers["Content-Length"] or 0))
+        request.rfile.read(int(request.headers["Content-Length"] or 0))
         match = DATASET.match(unquote(urlsplit(request.path).path))
         if match is None:
             return _send(request, 404, b"{}")
@@ -67,19 +67,19 @@ class HubServer:
         if match["revision"] is not None and match["revision"] not in self.revisions:
             return _send(request, 404, b"{}", {"X-Error-Code": "RevisionNotFound"})
         path = (match["path"] or "").strip("/")
+        commit = COMMIT if match["revision"] in (None, "main") else match["revision"]
         match match["verb"]:
             case None | "revision":
                 siblings = [{"rfilename": name} for name in files]
-                return _send_json(
-                    request, {"id": match["repository"], "sha": COMMIT, "siblings": siblings, "tags": []}
-                )
+                about = {"id": match["repository"], "sha": commit, "siblings": siblings, "tags": []}
+                return _send_json(request, about)
             case "tree":
-                return _send_json(request, _entries(files, path))
-            case "paths-info":
-                wanted = _wanted(body, request.headers["Content-Type"])
-                return _send_json(request, [entry for entry in _tree(files) if entry["path"] in wanted])
+                deep = "recursive=true" in urlsplit(request.path).query.lower()
+                return _send_json(
+                    request, [entry for entry in _tree(files) if _below(entry["path"], path, deep)]
+                )
             case "resolve":
-                return _send_file(request, files.get(path))
+                return _send_file(request, files.get(path), commit)
             case _:
                 return _send(request, 404, b"{}")
 
@@ -95,27 +95,17 @@ def _tree(files: dict[str, bytes]) -> list[dict[str, Any]]:
     return listed
 
 
-def _entries(files: dict[str, bytes], folder: str) -> list[dict[str, Any]]:
-    return [
-        e
-        for e in _tree(files)
-        if e["path"].startswith(folder + "/" if folder else "") and e["path"] != folder
-    ]
+def _below(path: str, folder: str, deep: bool) -> bool:
+    prefix = f"{folder}/" if folder else ""
+    return path.startswith(prefix) and (deep or "/" not in path.removeprefix(prefix))
 
 
-def _wanted(body: bytes, content_type: str | None) -> list[str]:
-    if content_type and "json" in content_type:
-        return json.loads(body)["paths"]
-    pairs = [part.split("=", 1) for part in body.decode().replace("+", " ").split("&") if part]
-    return [unquote(value) for key, value in pairs if key == "paths"]
-
-
-def _send_file(request: BaseHTTPRequestHandler, content: bytes | None) -> None:
+def _send_file(request: BaseHTTPRequestHandler, content: bytes | None, commit: str) -> None:
     if content is None:
         return _send(request, 404, b"{}", {"X-Error-Code": "EntryNotFound"})
     headers = {
         "ETag": f'"{hashlib.sha1(content).hexdigest()}"',
-        "X-Repo-Commit": COMMIT,
+        "X-Repo-Commit": commit,
         "Accept-Ranges": "bytes",
     }
     span = re.match(r"bytes=(\d+)-(\d*)", request.headers["Range"] or "")

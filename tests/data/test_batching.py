@@ -132,7 +132,20 @@ def test_equal_lengths_take_turns_at_random():
     encoded = _made([(5, 5)] * 8)
     firsts = Counter(epoch_batches(encoded, 12, seed, 0, True)[0][0] for seed in range(2000))
     assert set(firsts) == set(range(8))
-    assert sum((count - 250) ** 2 / 250 for count in firsts.values()) < 24.3  # chi-squared, 7 degrees, p = 0.001
+    assert (
+        sum((count - 250) ** 2 / 250 for count in firsts.values()) < 24.3
+    )  # chi-squared, 7 degrees, p = 0.001
+
+
+@EQUAL
+def test_batches_take_turns_at_random(equal):
+    """Each pair is a batch of its own here, so the epochs differ in nothing but the turn of the batches."""
+    encoded = _made([(n, n) for n in range(8)])
+    firsts = Counter(epoch_batches(encoded, 1, seed, 0, equal)[0][0] for seed in range(2000))
+    assert set(firsts) == set(range(8))
+    assert (
+        sum((count - 250) ** 2 / 250 for count in firsts.values()) < 24.3
+    )  # chi-squared, 7 degrees, p = 0.001
 
 
 def test_a_bucket_is_cut_evenly():
@@ -216,7 +229,9 @@ def test_unknown_pieces_are_counted_by_side():
 def test_multi30k_pads_less_than_8_percent(tmp_path):
     config = data_config("files", dir=str(MULTI30K))
     corpus = load_corpus(config)
-    encoded, dropped = drop_long(encode(corpus.train, prepare_tokenizer(corpus, config.tokenizer, tmp_path)), config.max_pieces)
+    encoded, dropped = drop_long(
+        encode(corpus.train, prepare_tokenizer(corpus, config.tokenizer, tmp_path)), config.max_pieces
+    )
     assert dropped == 0
     for equal in (True, False):
         batches = epoch_batches(encoded, 4096, 1, 0, equal)

@@ -23,7 +23,8 @@ def _make_slowly(path: Path, log: Path) -> None:
 def test_processes_that_start_together_make_it_once(tmp_path):
     context = multiprocessing.get_context("fork")
     processes = [
-        context.Process(target=_make_slowly, args=(tmp_path / "a" / "file", tmp_path / "log")) for _ in range(6)
+        context.Process(target=_make_slowly, args=(tmp_path / "a" / "file", tmp_path / "log"))
+        for _ in range(6)
     ]
     for process in processes:
         process.start()
@@ -38,13 +39,22 @@ def test_what_is_not_acceptable_is_made_again(tmp_path):
     path.write_bytes(b"old")
     assert make_once(path, lambda: b"new", lambda content: content == b"new", timeout=1.0) == b"new"
     assert path.read_bytes() == b"new"
-    assert make_once(path, lambda: pytest.fail("made again"), lambda content: content == b"new", 1.0) == b"new"
+    assert (
+        make_once(path, lambda: pytest.fail("made again"), lambda content: content == b"new", 1.0) == b"new"
+    )
 
 
 def test_a_failure_leaves_nothing_behind(tmp_path):
     with pytest.raises(KeyError):
         make_once(tmp_path / "file", lambda: {}["nothing"], bool, timeout=1.0)
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
+def test_a_file_that_cannot_be_put_in_place_is_not_left_lying_about(tmp_path, caplog):
+    (tmp_path / "file").mkdir()
+    assert make_once(tmp_path / "file", lambda: b"mine", bool, timeout=1.0) == b"mine"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock") == ["file"]
+    assert "cannot be kept" in caplog.text
 
 
 def test_R61_a_lock_that_is_held_is_not_waited_for_over_the_limit(tmp_path, caplog):

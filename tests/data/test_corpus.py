@@ -54,7 +54,9 @@ def test_dev_and_test_never_shrink_and_blanks_there_are_named_by_line(tmp_path):
 def test_R37_copies_of_the_test_set_in_train_are_counted_by_class(tmp_path, overlap):
     test = [(f"The man number {i} runs.", f"Der „Mann“ Nummer {i} läuft.") for i in range(300)]
     exact = test[:100]
-    near = [(s.upper(), " " + t.replace("„", '"').replace("“", '"').replace(" ", "  ")) for s, t in test[100:200]]
+    near = [
+        (s.upper(), " " + t.replace("„", '"').replace("“", '"').replace(" ", "  ")) for s, t in test[100:200]
+    ]
     source = [(s, f"Etwas anderes, {i}.") for i, (s, _) in enumerate(test[200:])]
     own = [(f"own {i}", f"eigen {i}") for i in range(50)]
     corpus = _files(tmp_path, exact + own[:25] + near + own[25:] + source, test=test, overlap=overlap)
@@ -63,7 +65,9 @@ def test_R37_copies_of_the_test_set_in_train_are_counted_by_class(tmp_path, over
     assert [corpus.report[f"overlap/dev/{kind}"] for kind in counts] == [0, 0, 0]
     removed = overlap == "remove"
     assert corpus.report["train/dropped_overlap"] == (200 if removed else 0)
-    assert corpus.train.src == [s for s, _ in (own + source if removed else exact + own[:25] + near + own[25:] + source)]
+    assert corpus.train.src == [
+        s for s, _ in (own + source if removed else exact + own[:25] + near + own[25:] + source)
+    ]
 
 
 def test_R37_a_test_set_cut_short_still_guards_the_whole_of_it(tmp_path):
@@ -75,7 +79,11 @@ def test_R37_a_test_set_cut_short_still_guards_the_whole_of_it(tmp_path):
 def test_sizes_take_the_first_pairs_and_never_more_than_there_are(tmp_path):
     pairs = [(f"s{i}", f"t{i}") for i in range(9)]
     corpus = _files(tmp_path, pairs, dev=[("a", "b"), ("c", "d")], train_pairs=4, dev_pairs=1)
-    assert (corpus.train.src, corpus.train.tgt, corpus.dev.src) == (["s0", "s1", "s2", "s3"], ["t0", "t1", "t2", "t3"], ["a"])
+    assert (corpus.train.src, corpus.train.tgt, corpus.dev.src) == (
+        ["s0", "s1", "s2", "s3"],
+        ["t0", "t1", "t2", "t3"],
+        ["a"],
+    )
     with pytest.raises(UserError, match=r"data\.train_pairs=10, but that split has 9"):
         _files(tmp_path, pairs, train_pairs=10)
 
@@ -90,7 +98,13 @@ def test_the_digest_tells_apart_what_only_framing_tells_apart():
         return digest([Split(name, src, tgt, None)])
 
     assert of(["a"], ["b"]) == of(["a"], ["b"])
-    texts = [(["ab"], ["c"]), (["a"], ["bc"]), (["a", "b"], ["c", ""]), (["a", ""], ["b", "c"]), (["c"], ["ab"])]
+    texts = [
+        (["ab"], ["c"]),
+        (["a"], ["bc"]),
+        (["a", "b"], ["c", ""]),
+        (["a", ""], ["b", "c"]),
+        (["c"], ["ab"]),
+    ]
     digests = [of(*pair) for pair in texts] + [of(["ab"], ["c"], "dev")]
     assert len(set(digests)) == len(digests)
 
@@ -121,7 +135,9 @@ def test_the_grammar_comes_with_alignments_in_both_directions():
     assert forth.report["train/dropped_overlap"] == 0
 
 
-@pytest.mark.parametrize(("changes", "sentence"), [({"src": "fr"}, "speaks en and de"), ({"dev_pairs": None}, "dev_pairs")])
+@pytest.mark.parametrize(
+    ("changes", "sentence"), [({"src": "fr"}, "speaks en and de"), ({"dev_pairs": None}, "dev_pairs")]
+)
 def test_the_grammar_says_what_it_cannot_do(changes, sentence):
     pytest.importorskip("attnlab.data.grammar")
     with pytest.raises(UserError, match=sentence):

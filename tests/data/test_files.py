@@ -11,7 +11,7 @@ from settings import write_split
 from attnlab.data.files import MENDED, read_files
 from attnlab.errors import UserError
 
-LINE_ENDS_OF_PYTHON = "\x0b \x0c \x1c \x1d \x1e \x85 \u2028 \u2029".split(" ")
+LINE_ENDS_OF_PYTHON = ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 EN, DE = ["a man", 'he said "no', ""], ["ein Mann", 'er sagte "nein', "leer"]
 
 
@@ -24,7 +24,9 @@ def _write(folder, form, src, tgt, stem="train"):
             files = {f"{stem}.tsv": [f"{a}\t{b}" for a, b in zip(src, tgt, strict=True)]}
         case "jsonl":
             rows = [{"id": i, "en": a, "de": b} for i, (a, b) in enumerate(zip(src, tgt, strict=True))]
-            files = {f"{stem}.jsonl": [json.dumps(row, ensure_ascii=i % 2 == 0) for i, row in enumerate(rows)]}
+            files = {
+                f"{stem}.jsonl": [json.dumps(row, ensure_ascii=i % 2 == 0) for i, row in enumerate(rows)]
+            }
     for name, lines in files.items():
         content = "".join(line + "\n" for line in lines).encode("utf-8")
         if form.endswith(".gz"):
@@ -66,7 +68,9 @@ def test_R34_lines_end_at_line_feeds_alone(tmp_path):
     pairs = read_files(str(tmp_path), "train", "en", "de")
     assert (pairs.src, pairs.tgt) == (src, tgt)
     assert pairs.counts["control_characters"] == 1000
-    assert len("".join(line + "\n" for line in src).splitlines()) != 1000  # what the obvious reader makes of it
+    assert (
+        len("".join(line + "\n" for line in src).splitlines()) != 1000
+    )  # what the obvious reader makes of it
 
 
 def test_R34_counts_that_differ_raise_with_both_numbers(tmp_path):

@@ -17,16 +17,19 @@ from attnlab.data.tokenizer import BOS, EOS, LONGEST_LINE, PAD, UNK, Tokenizer, 
 from attnlab.errors import UserError
 
 KINDS = list(TokenizerKind)
-WORDS = """house river mountain window garden letter market singer carpenter yesterday tomorrow morning quickly
+TEXT = """house river mountain window garden letter market singer carpenter yesterday tomorrow morning quickly
 never always people children running walking reading thinking between without another question machine kitchen
-orange purple silver yellow the lazy dog and jumps over fox""".split()
-SENTENCES = [" ".join(random.Random(i).choices(WORDS, k=9)) + f" {i}." for i in range(30)]
+orange purple silver yellow the lazy dog and jumps over fox"""
+SENTENCES = [" ".join(random.Random(i).choices(TEXT.split(), k=9)) + f" {i}." for i in range(30)]
 SIZE = {TokenizerKind.bpe: 90, TokenizerKind.unigram: 80}  # pieces that these 30 sentences allow
 MARKUP = ["</s> <pad> <unk> <s>", "a</s>b<pad>c", "x</s> y <s> z", "▁under▁lined", "block ▅ and nul \0 here"]
 
 
 def _corpus(train: list[str], dev: list[str] = ("d",), test: list[str] = ("t",)) -> Corpus:
-    splits = [Split(name, list(text), list(text), None) for name, text in (("train", train), ("dev", dev), ("test", test))]
+    splits = [
+        Split(name, list(text), list(text), None)
+        for name, text in (("train", train), ("dev", dev), ("test", test))
+    ]
     return Corpus("made", "en", "de", *splits, {}, digest(splits))
 
 
@@ -55,7 +58,15 @@ def test_R33_markup_is_text_and_ends_nothing(marked):
 
 def test_R33_decoding_stops_at_the_id_alone(marked):
     (ids,) = marked.encode(["the lazy dog"])
-    assert marked.decode([ids, [BOS, *ids, EOS, *ids, PAD, PAD], [EOS], [], [PAD]]) == ["the lazy dog"] * 2 + [""] * 3
+    assert (
+        marked.decode([ids, [BOS, *ids, EOS, *ids, PAD, PAD], [EOS], [], [PAD]])
+        == ["the lazy dog"] * 2 + [""] * 3
+    )
+
+
+def test_R33_lines_with_a_reserved_character_are_trained_on_all_the_same(kind):
+    tokenizer = Tokenizer(train_model([*SENTENCES, "ß▅ä", "þ\0ð", "ö▁ü"], TokenizerConfig(kind, SIZE[kind])))
+    assert tokenizer.decode(tokenizer.encode(["ß▅ä", "þ\0ð", "ö▁ü"])) == ["ß ä", "þ ð", "ö ü"]
 
 
 def test_R33_a_character_never_seen_is_one_unknown_and_shows(marked):
@@ -70,7 +81,9 @@ ALPHABET = "".join(sorted({*"".join(SENTENCES + MARKUP)} - {*"▁▅\0"}))
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(ALPHABET, max_size=60))
 def test_text_of_known_characters_comes_back_but_for_spaces(marked, text):
-    assert marked.decode(marked.encode([text])) == [" ".join(text.split(" ")).strip() and " ".join(text.split())]
+    assert marked.decode(marked.encode([text])) == [
+        " ".join(text.split(" ")).strip() and " ".join(text.split())
+    ]
 
 
 def test_control_characters_and_line_ends_of_python_come_back(kind):
@@ -83,7 +96,9 @@ def test_R32_a_size_the_text_does_not_allow_gets_the_sizes_it_does(kind):
     def train(size: int) -> int:
         return Tokenizer(train_model(SENTENCES, TokenizerConfig(kind, size))).vocab_size
 
-    with pytest.raises(UserError, match=r"vocab_size=8000 is too large for .* allows \d+ to \d+\.$") as caught:
+    with pytest.raises(
+        UserError, match=r"vocab_size=8000 is too large for .* allows \d+ to \d+\.$"
+    ) as caught:
         train(8000)
     low, high = map(int, re.findall(r"\d+", str(caught.value).split("allows")[1]))
     assert (train(low), train(high)) == (low, high)
@@ -96,15 +111,19 @@ def test_R32_a_size_the_text_does_not_allow_gets_the_sizes_it_does(kind):
 
 def test_R31_lines_too_long_to_train_on_are_counted_and_still_encoded(kind, tmp_path):
     pieces, long = "the fox " * 3_000, "q" * (LONGEST_LINE + 1)
-    corpus = _corpus([*SENTENCES, pieces, "x" * 10_000, long])
+    used = "ø" * 5_000  # 10,000 bytes
+    corpus = _corpus([*SENTENCES, pieces, used, long])
     tokenizer = prepare_tokenizer(corpus, TokenizerConfig(kind, SIZE[kind]), tmp_path)
     assert tokenizer.skipped_lines == 2 * 2  # both sides of `long` and of `pieces`
-    assert tokenizer.decode(tokenizer.encode([long, pieces.strip()])) == [long, pieces.strip()]
+    for text in (long, used, pieces.strip()):
+        assert tokenizer.decode(tokenizer.encode([text])) == [text]
 
 
 def test_R31_a_corpus_of_nothing_but_long_lines_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="longer than 16384 bytes"):
-        prepare_tokenizer(_corpus(["q" * (LONGEST_LINE + 1)] * 5), TokenizerConfig(TokenizerKind.bpe, 50), tmp_path)
+        prepare_tokenizer(
+            _corpus(["q" * (LONGEST_LINE + 1)] * 5), TokenizerConfig(TokenizerKind.bpe, 50), tmp_path
+        )
 
 
 def test_the_digest_is_pieces_and_scores_and_not_the_bytes(kind):
@@ -112,10 +131,15 @@ def test_the_digest_is_pieces_and_scores_and_not_the_bytes(kind):
     ours = Tokenizer(train_model(SENTENCES, config))
     assert Tokenizer(train_model(SENTENCES, config)).model == ours.model
     assert Tokenizer(train_model(SENTENCES, TokenizerConfig(kind, SIZE[kind] - 1))).digest != ours.digest
-    assert Tokenizer(train_model([s.replace("market", "basket") for s in SENTENCES], config)).digest != ours.digest
-    renamed = ours.model.replace(b"identity", b"identitY")  # an option in the file, not a piece
-    assert renamed != ours.model
-    assert Tokenizer(renamed).digest == ours.digest
+    assert (
+        Tokenizer(train_model([s.replace("market", "basket") for s in SENTENCES], config)).digest
+        != ours.digest
+    )
+    option = ours.model.replace(b"identity", b"identitY")
+    piece = ours.model.replace(b"\n\x01z\x15", b"\n\x01Z\x15")  # protobuf: field 1, one byte, "z"; field 2
+    assert len({ours.model, option, piece}) == 3
+    assert Tokenizer(option).digest == ours.digest
+    assert Tokenizer(piece).digest != ours.digest
 
 
 def test_it_is_trained_on_the_training_split_alone(tmp_path):
@@ -127,7 +151,11 @@ def test_it_is_trained_on_the_training_split_alone(tmp_path):
 
 
 def test_the_cache_holds_one_file_per_text_kind_and_size(tmp_path, monkeypatch):
-    configs = [TokenizerConfig(TokenizerKind.bpe, 60), TokenizerConfig(TokenizerKind.bpe, 61), TokenizerConfig(TokenizerKind.unigram, 70)]
+    configs = [
+        TokenizerConfig(TokenizerKind.bpe, 60),
+        TokenizerConfig(TokenizerKind.bpe, 61),
+        TokenizerConfig(TokenizerKind.unigram, 70),
+    ]
     made = [prepare_tokenizer(_corpus(SENTENCES), config, tmp_path) for config in configs]
     monkeypatch.setattr(module, "train_model", lambda *_: pytest.fail("trained again"))
     again = [prepare_tokenizer(_corpus(SENTENCES), config, tmp_path) for config in configs]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import torch
+from arms import CORRECT, NO_LEAK, WRONG_AXES, WRONG_MASK
 from torch import Tensor
+from torch.nn.functional import pad
 
-from attnlab.config import AttentionConfig, Axes, Init, Mask, ModelConfig, Norm, Scale, Score, Site, WhereConfig
+from attnlab.config import AttentionConfig, ModelConfig, Norm, Site
 from attnlab.data.batching import Batch, Encoded, collate
 from attnlab.model.initialise import build
 from attnlab.model.recorder import AttentionRecord
@@ -16,40 +17,20 @@ from attnlab.model.transformer import Transformer
 
 VOCABULARY = 50
 
-CORRECT = AttentionConfig(
-    name="correct", scale=Scale.sqrt_d_k, mask=Mask.before_softmax, mask_fill=float("-inf"),
-    split=Axes.heads_first, merge=Axes.heads_first, score=Score.dot, qk_norm=False, qk_norm_length=24,
-    init=Init.xavier, where=WhereConfig(sites=[*Site], layers=None, heads=None),
-)  # fmt: skip
-
-CAUSAL_ARMS = {
-    "correct": CORRECT,
-    "no_scale": replace(CORRECT, scale=Scale.none),
-    "additive": replace(CORRECT, score=Score.additive, scale=Scale.none),
-    "qk_norm": replace(CORRECT, qk_norm=True, scale=Scale.none),
-    "renormalized": replace(CORRECT, mask=Mask.after_softmax_renormalized),
-    "wrong_split": replace(CORRECT, split=Axes.no_transpose, merge=Axes.no_transpose),
-}
-LEAKING_ARMS = {
-    "after_softmax": replace(CORRECT, mask=Mask.after_softmax),
-    "zero_fill": replace(CORRECT, mask_fill=0.0),
-    "no_mask": replace(CORRECT, mask=Mask.none),
-    "inverted": replace(CORRECT, mask=Mask.inverted),
-    "wrong_merge": replace(CORRECT, merge=Axes.no_transpose),
-}
-ARMS = CAUSAL_ARMS | LEAKING_ARMS
+# the wrong split mixes tokens, but never with later ones
+CAUSAL_ARMS = NO_LEAK | {"wrong_split": WRONG_AXES["wrong_split"]}
+LEAKING_ARMS = WRONG_MASK | {"wrong_merge": WRONG_AXES["wrong_merge"]}
 
 
 def small_model(
-    arm: AttentionConfig = CORRECT, *, d_model: int = 32, heads: int = 4, d_k: int | None = None, layers: int = 2,
-    dropout: float = 0.3, seed: int = 1,
-) -> Transformer:  # fmt: skip
-    """Untrained, in training mode, dropout on."""
+    arm: AttentionConfig = CORRECT, *, heads: int = 4, layers: int = 2, dropout: float = 0.3
+) -> Transformer:
+    """Untrained, in training mode, dropout on, d_model 32."""
     config = ModelConfig(
-        name="small", d_model=d_model, heads=heads, d_k=d_k, d_v=None, d_ff=64, encoder_layers=layers,
+        name="small", d_model=32, heads=heads, d_k=None, d_v=None, d_ff=64, encoder_layers=layers,
         decoder_layers=layers, dropout=dropout, attention_dropout=dropout, norm=Norm.pre, tie_embeddings=True,
     )  # fmt: skip
-    return build(config, arm, VOCABULARY, seed).train()
+    return build(config, arm, VOCABULARY, seed=1).train()
 
 
 def random_batch(lengths: list[tuple[int, int]], seed: int = 0) -> Batch:
@@ -61,10 +42,8 @@ def random_batch(lengths: list[tuple[int, int]], seed: int = 0) -> Batch:
 
 def padded(batch: Batch, width: int) -> Batch:
     """The same sentences with padding up to `width` positions on every side."""
-    src, tgt_in, tgt_out = (
-        torch.nn.functional.pad(ids, (0, width - ids.shape[1])) for ids in (batch.src, batch.tgt_in, batch.tgt_out)
-    )
-    return replace(batch, src=src, tgt_in=tgt_in, tgt_out=tgt_out)
+    sides = {name: getattr(batch, name) for name in ("src", "tgt_in", "tgt_out")}
+    return replace(batch, **{name: pad(ids, (0, width - ids.shape[1])) for name, ids in sides.items()})
 
 
 def record_of(

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from small_models import ARMS, CORRECT, NO_LEAK, WRONG_AXES, WRONG_MASK, random_sentences, small_model
+from arms import ARMS, CORRECT, NO_LEAK, WRONG_AXES, WRONG_MASK, random_sentences, small_model
 from torch import Tensor
 
 from attnlab.config import DecodeConfig, Norm, Precision, Protocol, TokenizerConfig, TokenizerKind
@@ -35,7 +35,7 @@ class Script:
         self.texts = [self.texts[row] for row in rows.tolist()]
 
 
-def sources_and_prefixes(count=20, length=9):
+def sources_and_prefixes(count=20, length=7):
     """Padded sources [count,S], and prefixes [count,length] that begin with BOS."""
     sources = random_sentences(count, longest=7)
     src = torch.full((count, 8), PAD)
@@ -98,7 +98,9 @@ def test_protocols_agree_with_one_decoder_layer_and_part_with_two(arm):
     gap = {}
     for layers in (1, 2):
         model = small_model(WRONG_MASK[arm], decoder_layers=layers)
-        by_prefix, by_cache = (stepwise(scorer(model, src), prefix) for scorer in (PrefixScorer, CachedScorer))
+        by_prefix, by_cache = (
+            stepwise(scorer(model, src), prefix) for scorer in (PrefixScorer, CachedScorer)
+        )
         gap[layers] = float((by_prefix - by_cache).abs().max())
     assert gap[1] < 1e-5
     assert gap[2] > 0.01
@@ -124,16 +126,19 @@ def test_cache_refuses_a_prefix_that_is_not_one_token_longer():
 
 @pytest.mark.parametrize("arm", [*ARMS])
 def test_prefix_protocol_equals_the_plain_loop_over_the_arms_own_code(arm):
-    model, sources = small_model(ARMS[arm]).double(), random_sentences(24)
-    expected = [one_by_one(model, source, int(1.5 * len(source)) + 6) for source in sources]
+    model, sources = small_model(ARMS[arm]).double(), random_sentences(16, longest=9)
+    limits = [int(1.5 * len(source)) + 6 for source in sources]
+    expected = [one_by_one(model, source, limit) for source, limit in zip(sources, limits, strict=True)]
     assert decode(model, sources, CONFIG, Protocol.prefix) == expected
-    assert arm != "correct" or len({len(output) for output in expected}) > 5  # EOS comes at many lengths
+    if arm == "correct":
+        ended = [len(output) for output, limit in zip(expected, limits, strict=True) if len(output) < limit]
+        assert len(set(ended)) > 3
 
 
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("arm", [*NO_LEAK])
 def test_both_protocols_translate_alike_in_correct_arms(arm, beam):
-    model, sources = small_model(NO_LEAK[arm]).double(), random_sentences(40)
+    model, sources = small_model(NO_LEAK[arm]).double(), random_sentences(16, longest=5)
     config = replace(CONFIG, beam=beam)
     by_prefix, by_cache = (decode(model, sources, config, protocol) for protocol in Protocol)
     assert by_prefix == by_cache
@@ -144,7 +149,7 @@ def test_both_protocols_translate_alike_in_correct_arms(arm, beam):
 def test_cached_protocol_of_a_wrong_mask_translates_as_the_right_one(arm, beam):
     wrong, right = small_model(WRONG_MASK[arm]).double(), small_model(CORRECT).double()
     right.load_state_dict(wrong.state_dict())
-    sources, config = random_sentences(40), replace(CONFIG, beam=beam)
+    sources, config = random_sentences(12, longest=4), replace(CONFIG, beam=beam)
     assert decode(wrong, sources, config, Protocol.cached) == decode(right, sources, config, Protocol.prefix)
     assert decode(wrong, sources, config, Protocol.prefix) != decode(right, sources, config, Protocol.prefix)
 
@@ -162,16 +167,17 @@ def smallest_margin(model, sources, outputs):
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-@pytest.mark.parametrize("arm", ["correct", "after_softmax", "wrong_split", "wrong_merge"])
+@pytest.mark.parametrize("arm", ["correct", "wrong_split"])
 def test_R30_translations_do_not_depend_on_the_batch_or_the_order(arm, protocol):
-    model, sources = small_model(ARMS[arm]), random_sentences(200)
-    alone = decode(model, sources, replace(CONFIG, batch_sentences=1), protocol)
+    model, sources = small_model(ARMS[arm], decoder_layers=2), random_sentences(200, longest=6)
+    config = replace(CONFIG, max_length_factor=0.5, max_length_extra=2)
+    alone = decode(model, sources, replace(config, batch_sentences=1), protocol)
     if arm == "correct":  # no ties: a difference below would be the batch's doing, not rounding
         assert smallest_margin(model, sources, alone) > 1e-5
     for size in (7, 64):
-        assert decode(model, sources, replace(CONFIG, batch_sentences=size), protocol) == alone
+        assert decode(model, sources, replace(config, batch_sentences=size), protocol) == alone
     order = random.Random(3).sample(range(200), 200)
-    assert decode(model, [sources[i] for i in order], CONFIG, protocol) == [alone[i] for i in order]
+    assert decode(model, [sources[i] for i in order], config, protocol) == [alone[i] for i in order]
 
 
 @pytest.mark.parametrize("protocol", Protocol)
@@ -227,10 +233,12 @@ def test_logits_are_chosen_from_in_fp32_whatever_the_model_computes_in():
 
 @pytest.mark.parametrize("protocol", Protocol)
 def test_half_precision_decodes_nearly_alike(protocol):
-    model, sources = small_model(), random_sentences(60)
-    full, half = (decode(model, sources, CONFIG, protocol, precision) for precision in (Precision.fp32, Precision.bf16))
-    first = [(a[:1], b[:1]) for a, b in zip(full, half, strict=True)]
-    assert sum(a == b for a, b in first) > 50  # later tokens follow from earlier ones
+    model, sources = small_model(), random_sentences(40, longest=4)
+    config = replace(CONFIG, max_length_factor=0, max_length_extra=2)
+    full, half = (
+        decode(model, sources, config, protocol, precision) for precision in (Precision.fp32, Precision.bf16)
+    )
+    assert sum(a == b for a, b in zip(full, half, strict=True)) > 30
 
 
 def test_logits_that_are_not_a_number_are_an_error_and_not_a_token():
@@ -257,7 +265,12 @@ def test_model_still_trains_after_a_translation_longer_than_its_position_table()
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    lines = ["A dog runs.", "Ein Hund läuft </s> und <pad> bellt.", "two dogs run </s>", "zwei Hunde laufen"] * 5
+    lines = [
+        "A dog runs.",
+        "Ein Hund läuft </s> und <pad> bellt.",
+        "two dogs run </s>",
+        "zwei Hunde laufen",
+    ] * 5
     return Tokenizer(train_model(lines, TokenizerConfig(TokenizerKind.bpe, 60)))
 
 

@@ -4,7 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_model import CORRECT, random_batch, small_model
+import torch.nn.functional as F
+from arms import CORRECT
+from small_model import random_batch, small_model
 from torch import Tensor
 
 from attnlab.config import Mask, Scale, Site
@@ -18,8 +20,8 @@ from attnlab.model.transformer import Transformer
 
 def backward(model: Transformer) -> Transformer:
     batch = random_batch([(5, 7), (9, 4)])
-    logits = model(batch.src, batch.tgt_in)
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=PAD).backward()
+    logits = model(batch.src, batch.tgt_in).flatten(0, 1)
+    F.cross_entropy(logits, batch.tgt_out.flatten(), ignore_index=PAD).backward()
     return model
 
 
@@ -51,8 +53,9 @@ def test_groups_hold_what_they_say() -> None:
             assert norms[f"train/grad/{part}/{site}/layer2"] == pytest.approx(norm_of(gradients[1]), rel=1e-6)
     layer = [parameter.grad for parameter in model.decoder[0].parameters()]
     assert norms["train/grad/decoder/layer1"] == pytest.approx(norm_of(*layer), rel=1e-6)
-    disjoint = ["embedding", "final_norm"] + [f"{stack}/layer{i}" for stack in ("encoder", "decoder") for i in (1, 2)]
-    assert math.hypot(*(norms[f"train/grad/{name}"] for name in disjoint)) == pytest.approx(norms["train/grad/norm"])
+    layers = [f"{stack}/layer{i}" for stack in ("encoder", "decoder") for i in (1, 2)]
+    parts = [norms[f"train/grad/{name}"] for name in ("embedding", "final_norm", *layers)]
+    assert math.hypot(*parts) == pytest.approx(norms["train/grad/norm"])
 
 
 def test_norms_before_the_first_backward_are_an_error() -> None:
@@ -71,16 +74,20 @@ def test_R56_norm_is_that_before_clipping() -> None:
 
 
 def closed_form(mask: Mask, d_k: int = 5) -> tuple[AttentionRecord, Tensor, dict[str, Tensor]]:
-    """A causal block in float64 with its loss, and dS, dQ, dK by notes/science.md C5 and C7 (no autograd)."""
+    """A causal block in float64 with its loss, and dS, dQ, dK by hand: dS = p (dP - D).
+
+    dP = dO v^T, D = sum p dP; forbidden pairs have dP = 0 where the mask comes after the softmax. dQ = c dS
+    K.
+    """
     generator = torch.Generator().manual_seed(3)
-    q, k, v, upstream = (torch.randn(2, 3, 7, d_k, dtype=torch.float64, generator=generator) for _ in range(4))
+    q, k, v, upstream = torch.randn(4, 2, 3, 7, d_k, dtype=torch.float64, generator=generator)
     q, k = q.requires_grad_(), k.requires_grad_()
     keep, scale = causal(7), d_k**-0.5
     attended = attend(q, k, v, keep, mask=mask)
     record = AttentionRecord(Site.decoder, 1, q, k, v, attended.scores, attended.weights, keep, None)
     with torch.no_grad():
-        full = attended.scores if mask is Mask.after_softmax else attended.scores.masked_fill(~keep, -math.inf)
-        p = full.softmax(dim=-1)
+        visible = torch.ones_like(keep) if mask is Mask.after_softmax else keep
+        p = attended.scores.masked_fill(~visible, -math.inf).softmax(dim=-1)
         d_p = (upstream @ v.mT).masked_fill(~keep, 0.0)
         d_s = p * (d_p - (p * d_p).sum(-1, keepdim=True))
         oracle = {"scores": d_s, "q": scale * d_s @ k, "k": scale * d_s.mT @ q}
@@ -108,15 +115,17 @@ def test_activation_gradients_are_the_closed_form(mask: Mask) -> None:
             "kurtosis": float((entries**4).mean() / (entries**2).mean() ** 2),
         }  # fmt: skip
         for name, value in expected.items():
-            assert metrics[f"probe/grad_{part}_{name}/decoder"] == pytest.approx(value, rel=1e-9), (part, name)
+            key = f"probe/grad_{part}_{name}/decoder"
+            assert metrics[key] == pytest.approx(value, rel=1e-9), key
         assert metrics[f"probe/grad_{part}_median/decoder/layer1"] == pytest.approx(expected["median"])
 
 
-@pytest.mark.parametrize(
-    ("d_k", "rms", "mean", "median"), [(16, 3.86, 3.11, 2.57), (64, 6.13, 3.87, 1.56), (128, 7.45, 4.02, 0.637)]
-)
-def test_footnote_4_unscaled_over_scaled_gradient_of_q(d_k: int, rms: float, mean: float, median: float) -> None:
-    """notes/science.md C5, n = 14 keys, unit Gaussians: the rms grows, the median alone vanishes."""
+RATIOS = [(16, 3.86, 3.11, 2.57), (64, 6.13, 3.87, 1.56), (128, 7.45, 4.02, 0.637)]
+
+
+@pytest.mark.parametrize(("d_k", "rms", "mean", "median"), RATIOS)
+def test_footnote_4_ratio_of_unscaled_to_scaled(d_k: int, rms: float, mean: float, median: float) -> None:
+    """An independent simulation of 14 keys, unit Gaussians: the rms grows, the median alone vanishes."""
     generator = torch.Generator().manual_seed(d_k)
     n, rows = 14, 6_000
     q, upstream = (torch.randn(rows, 1, 1, d_k, generator=generator) for _ in range(2))
@@ -141,14 +150,13 @@ def test_activation_gradients_of_a_model_are_those_of_a_plain_backward() -> None
 
     recorder = Recorder(retain_grad=True)
     logits = model.eval()(batch.src, batch.tgt_in, recorder=recorder)
-    nll = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), reduction="none")
+    nll = F.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), reduction="none")
     (nll * (batch.tgt_out.flatten() != PAD)).sum().div(8 + 5).backward()
     record = next(record for record in recorder.records if record.site is Site.cross and record.layer == 2)
-    gradient = record.q.grad
-    norms = torch.cat([gradient[0, :, :8].norm(dim=-1).flatten(), gradient[1, :, :5].norm(dim=-1).flatten()])
-    assert found["probe/grad_q_rms/cross/layer2"] == pytest.approx(norms.square().mean().sqrt().item(), rel=1e-5)
-    norms = torch.cat([record.k.grad[0, :, :6].norm(dim=-1).flatten(), record.k.grad[1].norm(dim=-1).flatten()])
-    assert found["probe/grad_k_rms/cross/layer2"] == pytest.approx(norms.square().mean().sqrt().item(), rel=1e-5)
+    for part, gradient, lengths in (("q", record.q.grad, (8, 5)), ("k", record.k.grad, (6, 10))):
+        real = torch.cat([gradient[i, :, :n].flatten(0, 1) for i, n in enumerate(lengths)])
+        rms = real.norm(dim=-1).square().mean().sqrt().item()
+        assert found[f"probe/grad_{part}_rms/cross/layer2"] == pytest.approx(rms, rel=1e-5)
     layers = [found[f"probe/grad_q_median/cross/layer{layer}"] for layer in (1, 2)]
     assert found["probe/grad_q_median/cross"] == pytest.approx(np.mean(layers))
 

@@ -11,7 +11,7 @@ from attnlab.theory import axes_maps
 SIZES = [(14, 4), (10, 4), (12, 8), (7, 3), (5, 1), (1, 4)]
 
 
-@pytest.mark.parametrize("n, heads", SIZES)
+@pytest.mark.parametrize(("n", "heads"), SIZES)
 @pytest.mark.parametrize("axes", Axes)
 def test_split_and_merge_sources_equal_the_reshapes(n, heads, axes):
     chunk = torch.arange(n * heads).view(1, n, heads)  # one number a piece: token * heads + piece
@@ -39,7 +39,7 @@ def jacobian_support(n: int, heads: int, split: Axes, merge: Axes, mask: bool) -
     return full.abs().sum((1, 3)) > 1e-12
 
 
-@pytest.mark.parametrize("n, heads", SIZES)
+@pytest.mark.parametrize(("n", "heads"), SIZES)
 @pytest.mark.parametrize("split", Axes)
 @pytest.mark.parametrize("merge", Axes)
 @pytest.mark.parametrize("mask", [True, False])
@@ -53,12 +53,18 @@ def test_counts_at_14_tokens_and_4_heads():
     maps = {
         name: axes_maps.visible(14, 4, split, merge, True)
         for name, split, merge in (
-            ("right", right, right), ("split", wrong, wrong), ("merge", right, wrong), ("split only", wrong, right),
-        )  # fmt: skip
+            ("right", right, right),
+            ("split", wrong, wrong),
+            ("merge", right, wrong),
+            ("split only", wrong, right),
+        )
     }
-    assert axes_maps.future_cells(maps["right"]) == 0 and axes_maps.past_cells(maps["right"]) == 105
-    assert axes_maps.future_cells(maps["split"]) == 0 and axes_maps.past_cells(maps["split"]) == 38
-    assert axes_maps.future_cells(maps["merge"]) == 45 and axes_maps.next_tokens_visible(maps["merge"]) == 9
+    assert axes_maps.future_cells(maps["right"]) == 0
+    assert axes_maps.past_cells(maps["right"]) == 105
+    assert axes_maps.future_cells(maps["split"]) == 0
+    assert axes_maps.past_cells(maps["split"]) == 38
+    assert axes_maps.future_cells(maps["merge"]) == 45
+    assert axes_maps.next_tokens_visible(maps["merge"]) == 9
     assert axes_maps.future_cells(maps["split only"]) == 45
 
 

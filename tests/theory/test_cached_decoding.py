@@ -40,7 +40,9 @@ def prefix_logits(model, src, tgt):
 @pytest.fixture
 def batch():
     generator = torch.Generator().manual_seed(2)
-    return torch.randint(4, 20, (3, 6), generator=generator), torch.randint(4, 20, (3, 7), generator=generator)
+    return torch.randint(4, 20, (3, 6), generator=generator), torch.randint(
+        4, 20, (3, 7), generator=generator
+    )
 
 
 @pytest.mark.parametrize("arm", ARMS)

@@ -46,11 +46,13 @@ def test_the_reduced_sampler_has_the_law_of_brute_force(d_k):
         exact = brute_force(d_k, 14, 20_000, scale)
         for level in (50, 90, 99):
             assert np.percentile(ours, level) == pytest.approx(np.percentile(exact, level), rel=0.05)
-        assert ratios.reduce(ours, Statistic.rms) == pytest.approx(ratios.reduce(exact, Statistic.rms), rel=0.05)
+        assert ratios.reduce(ours, Statistic.rms) == pytest.approx(
+            ratios.reduce(exact, Statistic.rms), rel=0.05
+        )
 
 
 @pytest.mark.parametrize(
-    "d_k, rms, mean, median",
+    ("d_k", "rms", "mean", "median"),
     [(16, 3.86, 3.11, 2.57), (64, 6.13, 3.87, 1.56), (128, 7.45, 4.02, 0.637), (512, 11.7, 4.70, 0.020)],
 )
 def test_ratios_at_14_keys(d_k, rms, mean, median):
@@ -65,8 +67,12 @@ def test_the_rms_formula_is_within_a_tenth_of_the_sample():
     generator = torch.Generator().manual_seed(3)
     for d_k in (16, 64, 512):
         sigmas = (math.sqrt(d_k), 1.0)
-        frobenius = [softmax_laws.sample(14, s, 100_000, generator).frobenius_squared.mean().item() for s in sigmas]
-        measured = ratios.sample_query_gradients(d_k, 14, 200_000, np.random.default_rng(4)).ratio(Statistic.rms)
+        frobenius = [
+            softmax_laws.sample(14, s, 100_000, generator).frobenius_squared.mean().item() for s in sigmas
+        ]
+        measured = ratios.sample_query_gradients(d_k, 14, 200_000, np.random.default_rng(4)).ratio(
+            Statistic.rms
+        )
         assert ratios.rms_ratio(d_k, *frobenius) == pytest.approx(measured, rel=0.1)
 
 

@@ -34,9 +34,14 @@ def test_largest_eigenvalue_lies_within_its_bounds(rows):
     p = torch.softmax(rows, -1)
     largest = torch.linalg.eigvalsh(jacobian.jacobian(p))[:, -1]
     low, high = jacobian.spectral_bounds(p)
-    assert bool((largest >= low - 1e-12).all()) and bool((largest <= high + 1e-12).all())
+    assert bool((largest >= low - 1e-12).all())
+    assert bool((largest <= high + 1e-12).all())
     pair = torch.tensor([0.5, 0.5], dtype=torch.float64)
-    assert jacobian.spectral_bounds(pair)[1].item() == torch.linalg.eigvalsh(jacobian.jacobian(pair))[-1].item() == 0.5
+    assert (
+        jacobian.spectral_bounds(pair)[1].item()
+        == torch.linalg.eigvalsh(jacobian.jacobian(pair))[-1].item()
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize("n", [2, 10, 64])
@@ -52,7 +57,12 @@ def test_uniform_weights(n):
 def test_R16_one_key_has_entropy_exactly_zero():
     p = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64)
     assert jacobian.entropy(p).item() == 0
-    assert jacobian.frobenius_squared(p).item() == jacobian.trace(p).item() == jacobian.largest_entry(p).item() == 0
+    assert (
+        jacobian.frobenius_squared(p).item()
+        == jacobian.trace(p).item()
+        == jacobian.largest_entry(p).item()
+        == 0
+    )
 
 
 def test_no_entry_exceeds_a_quarter_and_two_equal_keys_reach_it(rows):

@@ -18,9 +18,7 @@ B, H, N, DK, DV = 2, 3, 7, 4, 5
 @pytest.fixture
 def qkv() -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return [
-        2 * torch.randn(B, H, N, size, generator=generator, dtype=torch.float64) for size in (DK, DK, DV)
-    ]
+    return [2 * torch.randn(B, H, N, size, generator=generator, dtype=torch.float64) for size in (DK, DK, DV)]
 
 
 def test_after_softmax_output_is_the_kept_mass_times_the_causal_output(qkv):
@@ -29,7 +27,9 @@ def test_after_softmax_output_is_the_kept_mass_times_the_causal_output(qkv):
     lse_causal = identities.log_normaliser(right.scores, keep)
     mass = identities.kept_mass(lse_causal, identities.log_normaliser(right.scores))
     torch.testing.assert_close(mass, wrong.weights.sum(-1), rtol=0, atol=1e-14)
-    torch.testing.assert_close(identities.after_softmax_output(mass, right.out), wrong.out, rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        identities.after_softmax_output(mass, right.out), wrong.out, rtol=0, atol=1e-13
+    )
     torch.testing.assert_close(mass[..., -1], torch.ones(B, H, dtype=torch.float64), rtol=0, atol=1e-14)
     assert bool((mass[..., :-1] < 1).all())
     entropy = identities.after_softmax_entropy(jacobian.entropy(right.weights), mass)
@@ -56,7 +56,9 @@ def test_mean_and_variance_of_the_kept_mass(sigma):
     mass = p.cumsum(-1)
     torch.testing.assert_close(mass.mean(0), identities.expected_kept_mass(n), rtol=0, atol=0.004)
     participation = p.square().sum(-1).mean().item()
-    torch.testing.assert_close(mass.var(0), identities.kept_mass_variance(n, participation), rtol=0.02, atol=1e-5)
+    torch.testing.assert_close(
+        mass.var(0), identities.kept_mass_variance(n, participation), rtol=0.02, atol=1e-5
+    )
 
 
 def test_zero_fill_output_from_causal_log_normaliser_and_suffix_sums(qkv):
@@ -65,7 +67,9 @@ def test_zero_fill_output_from_causal_log_normaliser_and_suffix_sums(qkv):
     lse_causal = identities.log_normaliser(right.scores, keep)
     hidden = identities.hidden_keys(keep)
     lse = identities.log_normaliser(wrong.scores.masked_fill(~keep, 0.0))
-    torch.testing.assert_close(identities.zero_fill_log_normaliser(lse_causal, hidden), lse, rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        identities.zero_fill_log_normaliser(lse_causal, hidden), lse, rtol=0, atol=1e-13
+    )
     future = (wrong.weights * ~keep).sum(-1)
     torch.testing.assert_close(identities.future_share(lse_causal, hidden), future, rtol=0, atol=1e-14)
     ours = identities.zero_fill_output(lse_causal, right.out, qkv[2])
@@ -86,7 +90,9 @@ def test_zero_fill_value_gradient_has_prefix_sums(qkv):
 @pytest.mark.parametrize("sigma", [0.0, 0.01, 1.0, 2.0])
 def test_mean_future_share_is_the_integral(sigma):
     u = torch.linspace(0, 1, 200_001, dtype=torch.float64)
-    share = torch.tensor([identities.expected_future_share(float(x), sigma) for x in u[::200]], dtype=torch.float64)
+    share = torch.tensor(
+        [identities.expected_future_share(float(x), sigma) for x in u[::200]], dtype=torch.float64
+    )
     exact = torch.trapezoid(share, u[::200]).item()
     assert identities.mean_future_share(sigma) == pytest.approx(exact, abs=1e-5)
 
@@ -121,7 +127,9 @@ def test_fused_entropy_loses_its_digits_in_bf16_at_large_logits(qkv):
 
 
 def test_causal_entropy_limit_is_the_mean_entropy_of_uniform_causal_weights():
-    right = attend(torch.zeros(14, 2).double(), torch.zeros(14, 2).double(), torch.zeros(14, 2).double(), causal(14))
+    right = attend(
+        torch.zeros(14, 2).double(), torch.zeros(14, 2).double(), torch.zeros(14, 2).double(), causal(14)
+    )
     assert identities.causal_entropy_limit(14) == pytest.approx(jacobian.entropy(right.weights).mean().item())
     assert identities.causal_entropy_limit(14) == pytest.approx(1.80, abs=0.01)
 
@@ -132,14 +140,16 @@ def test_R07_the_three_masks_on_equal_scores():
     rows = {
         name: attend(zeros, zeros, zeros, keep, mask=mask, mask_fill=fill).weights[2]
         for name, mask, fill in (
-            ("right", Mask.before_softmax, -math.inf), ("after", Mask.after_softmax, -math.inf),
+            ("right", Mask.before_softmax, -math.inf),
+            ("after", Mask.after_softmax, -math.inf),
             ("zero", Mask.before_softmax, 0.0),
-        )  # fmt: skip
+        )
     }
     assert rows["right"].tolist() == pytest.approx([1 / 3] * 3 + [0] * 3, abs=1e-12)
     assert rows["after"].sum().item() == pytest.approx(0.5)
     assert rows["after"][3:].sum().item() == 0
-    assert rows["zero"].sum().item() == pytest.approx(1) and rows["zero"][3:].sum().item() == pytest.approx(0.5)
+    assert rows["zero"].sum().item() == pytest.approx(1)
+    assert rows["zero"][3:].sum().item() == pytest.approx(0.5)
     entropies = [jacobian.entropy(rows[name]).item() for name in ("right", "zero")]
     assert entropies == pytest.approx([math.log(3), math.log(6)])
 
@@ -147,4 +157,5 @@ def test_R07_the_three_masks_on_equal_scores():
 def test_participation_feeds_the_variance_of_the_kept_mass_at_initialisation():
     sample = softmax_laws.sample(14, 1.0, 50_000, torch.Generator().manual_seed(6))
     variance = identities.kept_mass_variance(14, 1 - sample.trace.mean().item())
-    assert variance[-1].item() == 0 and variance.argmax().item() == 6  # i = 7 of 14
+    assert variance[-1].item() == 0
+    assert variance.argmax().item() == 6

@@ -10,9 +10,16 @@ from attnlab.config import Init, Scale
 from attnlab.model.attention import scale_factor
 from attnlab.model.initialise import query_key_std
 from attnlab.theory.moments import (
-    Entries, additive_logit_sd, dot_product, draw_dot_products, fourth_moment, logit_sd, qk_norm_logit_sd,
-    standard_errors, within_row_sd,
-)  # fmt: skip
+    Entries,
+    additive_logit_sd,
+    dot_product,
+    draw_dot_products,
+    fourth_moment,
+    logit_sd,
+    qk_norm_logit_sd,
+    standard_errors,
+    within_row_sd,
+)
 
 
 @pytest.mark.parametrize("d_k", [1, 2, 4, 6])

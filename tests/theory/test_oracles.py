@@ -41,7 +41,9 @@ def numpy_attention(q, k, v, keep):
         for h in range(H):
             for i in range(Q):
                 allowed = [j for j in range(K) if keep[i, j]]
-                scores = [sum(q[b, h, i, l] * k[b, h, j, l] for l in range(DK)) / math.sqrt(DK) for j in allowed]
+                scores = [
+                    sum(q[b, h, i, c] * k[b, h, j, c] for c in range(DK)) / math.sqrt(DK) for j in allowed
+                ]
                 exponentials = [math.exp(score) for score in scores]
                 for weight, j in zip(exponentials, allowed, strict=True):
                     out[b, h, i] += weight / sum(exponentials) * v[b, h, j]

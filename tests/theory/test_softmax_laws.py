@@ -30,7 +30,9 @@ def test_monte_carlo_equals_the_integral_for_two_keys(sigma):
 @pytest.mark.parametrize("n", [10, 14, 64])
 def test_small_sigma_entropy(n):
     for sigma, tolerance in ((0.1, 2e-4), (0.3, 5e-3)):
-        assert draw(n, sigma).entropy.mean().item() == pytest.approx(laws.small_sigma_entropy(n, sigma), abs=tolerance)
+        assert draw(n, sigma).entropy.mean().item() == pytest.approx(
+            laws.small_sigma_entropy(n, sigma), abs=tolerance
+        )
 
 
 def test_the_error_of_the_small_sigma_form_is_of_fourth_order():
@@ -38,14 +40,18 @@ def test_the_error_of_the_small_sigma_form_is_of_fourth_order():
     assert 8 < gaps[1] / gaps[0] < 24  # 2^4 = 16
 
 
-@pytest.mark.parametrize("n, sigma", [(10, 2.1460), (14, 2.2974), (30, 2.6081), (64, 2.8841), (512, 3.5322)])
+@pytest.mark.parametrize(
+    ("n", "sigma"), [(10, 2.1460), (14, 2.2974), (30, 2.6081), (64, 2.8841), (512, 3.5322)]
+)
 def test_freezing_points(n, sigma):
     assert laws.freezing_point(n) == pytest.approx(sigma, abs=1e-4)
 
 
 def test_large_n_forms_below_freezing():
     sample = draw(4096, 1.0, 1000)
-    assert sample.log_normaliser.mean().item() == pytest.approx(laws.large_n_log_normaliser(4096, 1.0), abs=0.01)
+    assert sample.log_normaliser.mean().item() == pytest.approx(
+        laws.large_n_log_normaliser(4096, 1.0), abs=0.01
+    )
     assert sample.entropy.mean().item() == pytest.approx(laws.large_n_entropy(4096, 1.0), abs=0.01)
     assert (1 - sample.trace).mean().item() == pytest.approx(laws.dilute_participation(4096, 1.0), rel=0.02)
 

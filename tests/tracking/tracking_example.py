@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import numpy as np
+
 from attnlab.config import (
     AttentionConfig,
     Axes,
@@ -182,3 +184,25 @@ def make_tracker(folder: RunFolder, config: Config, resume_step: int = 0) -> Tra
         job_type=config.attention.name,
         resume_step=resume_step,
     )
+
+
+def log_steps(tracker: Tracker, first: int, last: int) -> None:
+    """Numbers of two cadences, with a NaN and infinities among them, and a picture each ten steps."""
+    for step in range(first, last + 1):
+        bad = {3: math.nan, 4: math.inf, 5: -math.inf}.get(step, 0.1 + step / 3)
+        tracker.log(step, {"train/loss/nll": bad, "train/lr": 1e-5 * step})
+        if step % 10 == 0:
+            tracker.log(step, {"dev/nll": math.nan if step == 20 else 5 - step / 7, "dev/ppl": 2.0**step})
+            tracker.image(step, "probe/maps/cross", np.full((4, 5), 0.03))
+
+
+FULL_RUN = """
+from attnlab.tracking.status import State
+config = make_config(output, mode=TrackMode.{mode})
+with make_tracker(make_folder(output), config) as tracker:
+    for step in range(20):
+        tracker.log(step, {{"train/loss/nll": 1.0 * step}})
+    tracker.image(20, "probe/maps/cross", np.eye(3))
+    tracker.table(20, "test/samples", ["a"], [["b"]])
+    tracker.finish(State.done)
+"""

@@ -7,9 +7,11 @@ tree down. This file joins their words to text, aligns them, and makes the split
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from attnlab.data.synthetic import english, german
 from attnlab.data.synthetic.derivation import Derivation
+from attnlab.data.synthetic.draws import Draws
 from attnlab.data.synthetic.syntax import Clause, Key, Part, Pronoun, Sentence, Token, key
 
 MIN_WORDS, MAX_WORDS = 4, 25
@@ -45,9 +47,10 @@ def _alignment(src: list[tuple[Key, ...]], tgt: list[tuple[Key, ...]]) -> tuple[
     for place, keys in enumerate(tgt):
         for one in keys:
             places.setdefault(one, []).append(place)
-    return tuple(
-        sorted({(place, other) for place, keys in enumerate(src) for one in keys for other in places.get(one, ())})
-    )
+    links = {
+        (place, other) for place, keys in enumerate(src) for one in keys for other in places.get(one, ())
+    }
+    return tuple(sorted(links))
 
 
 def _anaphor(clause: Clause | None) -> Pronoun | None:
@@ -74,29 +77,25 @@ def render(tree: Sentence) -> GrammarPair:
 def generate(seed: int, sizes: dict[str, int]) -> dict[str, list[GrammarPair]]:
     """Splits of the given sizes. No sentence of either side occurs twice, within a split or between two.
 
-    The splits depend on the seed and the sizes alone, on every platform (see derivation.py). All are cut from one
-    shuffled pool: later draws are longer, as more of the short sentences are taken, and no split may notice.
+    The splits depend on the seed and the sizes alone, on every platform (see synthetic/draws.py). All are cut from
+    one shuffled pool: later draws are longer, as more of the short sentences are taken, and no split may show it.
 
     Raises:
         ValueError: the seed or a size is negative.
     """
-    if min(sizes.values(), default=0) < 0:
+    if any(size < 0 for size in sizes.values()):
         raise ValueError(f"sizes are {sizes}, each must be 0 or above")
-    derivation = Derivation(seed)
+    draws = Draws(seed)
+    derivation = Derivation(draws)
     pool: list[GrammarPair] = []
     seen: set[str] = set()
     while len(pool) < sum(sizes.values()):
         pair = render(derivation.sentence())
         lengths = pair.src.count(" ") + 1, pair.tgt.count(" ") + 1
-        if min(lengths) < MIN_WORDS or max(lengths) > MAX_WORDS or pair.src in seen or pair.tgt in seen:
-            continue
-        seen.update((pair.src, pair.tgt))
-        pool.append(pair)
-    for place in range(len(pool) - 1, 0, -1):  # Fisher-Yates; random.shuffle promises no stable sequence
-        other = derivation.below(place + 1)
-        pool[place], pool[other] = pool[other], pool[place]
-    splits, start = {}, 0
-    for name, size in sizes.items():
-        splits[name] = pool[start : start + size]
-        start += size
-    return splits
+        fits = min(lengths) >= MIN_WORDS and max(lengths) <= MAX_WORDS
+        if fits and pair.src not in seen and pair.tgt not in seen:
+            seen.update((pair.src, pair.tgt))
+            pool.append(pair)
+    draws.shuffle(pool)
+    remaining = iter(pool)
+    return {name: list(islice(remaining, size)) for name, size in sizes.items()}

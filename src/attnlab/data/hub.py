@@ -15,6 +15,8 @@ test set, the next the dev set, the rest the training set, in file order. Neithe
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gzip
 import hashlib
 import itertools
@@ -58,9 +60,8 @@ def read_hub(config: DataConfig) -> tuple[dict[str, Pairs], str]:
     for split in sorted(set(roles.values())):
         sharing = [role for role in roles if roles[role] == split]
         if len(sharing) > 1:
-            dealt = _deal(
-                hub.rows(split, None, commit), {role: sizes[role] for role in sizes if role in sharing}
-            )
+            taken = {role: sizes[role] for role in sizes if role in sharing}
+            dealt = _deal(hub.rows(split, None, commit), taken)
             rows |= {role: dealt[role] for role in sharing}
         else:
             limit = config.train_pairs if sharing == ["train"] else None
@@ -75,9 +76,8 @@ class _Hub:
         assert config.repository is not None
         self.repository, self.subset = config.repository, config.subset
         self.src, self.tgt = config.src, config.tgt
-        home = os.environ.get("HF_HOME") or Path(
-            os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface"
-        )
+        user_cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        home = os.environ.get("HF_HOME") or f"{user_cache}/huggingface"
         self.cache = Path(home).expanduser() / "attnlab" / self.repository.replace("/", "--")
 
     def commit(self, revision: str) -> str:
@@ -104,23 +104,13 @@ class _Hub:
         self._resolve(commit)
         most = None if limit is None else max(limit, KEPT_ROWS)
         first, second = sorted((self.src, self.tgt))
-        try:
+        with self._one_sentence():
             import datasets
 
             stream = datasets.load_dataset(
                 self.repository, self.subset, split=split, revision=commit, streaming=True
             )
             rows = list(itertools.islice(self._texts(stream, first, second), most))
-        except UserError:
-            raise
-        except ImportError as error:
-            raise UserError(
-                "data.source=hub needs the package `datasets`; pip install attnlab[hub], or use data=files."
-            ) from error
-        except (
-            Exception
-        ) as error:  # a client over the network: whatever it raises, the user gets one sentence
-            raise self._sentence(error) from error
         header = {"complete": most is None or len(rows) < most}
         lines = [json.dumps(line, ensure_ascii=False) for line in (header, *rows)]
         return gzip.compress("".join(line + "\n" for line in lines).encode("utf-8"), mtime=0)
@@ -147,14 +137,18 @@ class _Hub:
         endpoint = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
         if not reaches(endpoint, REACH_SECONDS):
             raise self._unreachable(f"{endpoint} does not answer")
-        try:
+        with self._one_sentence():
             from huggingface_hub import HfApi
 
             return str(HfApi().dataset_info(self.repository, revision=revision, timeout=ANSWER_SECONDS).sha)
-        except ImportError as error:
-            raise UserError(
-                "data.source=hub needs the package `datasets`; pip install attnlab[hub], or use data=files."
-            ) from error
+
+    @contextlib.contextmanager
+    def _one_sentence(self) -> Iterator[None]:
+        """Whatever a client that works over a network raises, the user gets one sentence."""
+        try:
+            yield
+        except UserError:
+            raise
         except Exception as error:
             raise self._sentence(error) from error
 
@@ -167,6 +161,10 @@ class _Hub:
 
     def _sentence(self, error: Exception) -> UserError:
         name, said = type(error).__name__, " ".join(str(error).split())
+        if isinstance(error, ImportError):
+            return UserError(
+                "data.source=hub needs `datasets`: pip install 'attnlab[hub]', or use data=files."
+            )
         if "scripts are no longer supported" in said:
             return UserError(
                 f"data.repository={self.repository} is a loading script, and scripts are not run; take a set of plain "
@@ -180,12 +178,13 @@ class _Hub:
             return UserError(f"data.train, data.dev, data.test name splits of {self.repository}: {said}")
         if name == "ValueError" and ("Config name is missing" in said or "BuilderConfig" in said):
             return UserError(f"data.subset={self.subset} is no subset of {self.repository}: {said}")
-        if isinstance(error, PermissionError):
+        if isinstance(error, OSError) and error.errno in _NOT_OURS:
             return UserError(f"HF_HOME cannot be written ({said}); point HF_HOME to a folder of yours.")
         return self._unreachable(f"{name}: {said[:200]}")
 
 
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
 def reaches(url: str, seconds: float) -> bool:

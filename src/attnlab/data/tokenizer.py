@@ -71,7 +71,7 @@ class Tokenizer:
 
     def pieces(self, ids: list[int]) -> list[str]:
         """The written form of each id; U+2581 stands for a space before a word."""
-        return [self._processor.id_to_piece(i).rstrip() for i in ids]
+        return [self._processor.id_to_piece(i).removesuffix(" ") for i in ids]
 
 
 def prepare_tokenizer(corpus: Corpus, config: TokenizerConfig, cache: Path) -> Tokenizer:
@@ -88,7 +88,7 @@ def prepare_tokenizer(corpus: Corpus, config: TokenizerConfig, cache: Path) -> T
             f"data.train: each of its {len(lines)} lines is longer than {LONGEST_LINE} bytes; a vocabulary needs "
             "shorter lines, split the text into sentences."
         )
-    options = f"{config.kind.value} {config.vocab_size} {sentencepiece.__version__} {PIECES} {LONGEST_LINE}"
+    options = f"{sentencepiece.__version__} {PIECES} {LONGEST_LINE}"
     key = hashlib.sha256(f"{digest([corpus.train])} {options}".encode()).hexdigest()
     path = cache / f"{config.kind.value}-{config.vocab_size}-{key[:16]}.model"
     model = make_once(path, lambda: train_model(usable, config), accept=bool, timeout=LOCK_SECONDS)
@@ -126,7 +126,9 @@ def train_model(lines: list[str], config: TokenizerConfig) -> bytes:
 def _sentence(message: str, lines: list[str], config: TokenizerConfig) -> UserError:
     """SentencePiece's two complaints about the size, with the sizes that this text allows; else what it says."""
     got = f"data.tokenizer.vocab_size={config.vocab_size}"
-    needed = len({"\u2581", *"".join(lines)} - {" "}) + len(PIECES)  # a piece per character, and the special ones
+    needed = len({"\u2581", *"".join(lines)} - {" "}) + len(
+        PIECES
+    )  # a piece per character, and the special ones
     if "required_chars" in message:
         return UserError(
             f"{got} is too small: the training text has {needed - len(PIECES)} different characters and each needs a "

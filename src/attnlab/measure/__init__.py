@@ -16,9 +16,9 @@ from attnlab.model.transformer import Transformer
 def probe(model: Transformer, batch: Batch, *, leakage: bool) -> Metrics:
     """Everything that is looked at inside the softmax, on one fixed batch: names in docs/metrics.md.
 
-    One forward and one backward pass with dropout off and in fp32, plus with `leakage` the causality tests on a few
-    sentences. Training goes on bit for bit as if this had not been called: parameters' .grad, the modules' modes, the
-    dropout stream and torch's random state are untouched.
+    One forward and one backward pass with dropout off and in fp32, plus with `leakage` the causality tests on
+    a few sentences. Training goes on bit for bit as if this had not been called: parameters' .grad, the
+    modules' modes, the dropout stream and torch's random state are untouched.
     """
     src_real, tgt_real = batch.src != PAD, batch.tgt_in != PAD
     recorder = Recorder()

@@ -1,8 +1,8 @@
-"""Gradients: norms of what the optimiser gets, and quantiles of what reaches the queries, the keys and the logits.
+"""Gradients: norms of what the optimiser gets, quantiles of what reaches the queries, keys and logits.
 
-Footnote 4 of the paper says that large dot products leave "extremely small gradients". That is true of the median
-query and false of the rms: past saturation the gradient is heavy-tailed. So no mean is ever given without a median.
-Shapes: B sentences, H heads, Q queries, K keys.
+Footnote 4 of the paper says that large dot products leave "extremely small gradients". That is true of the
+median query and false of the rms: past saturation the gradient is heavy-tailed. So no mean is ever given
+without a median. Shapes: B sentences, H heads, Q queries, K keys.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ PER_LAYER = ("rms", "median")
 
 
 def parameter_norms(model: Transformer) -> Metrics:
-    """L2 norms of the parameters' .grad as they stand: call once an optimiser step, unscaled and before clipping.
+    """L2 norms of the parameters' .grad as they stand: call it once a step, unscaled and before clipping.
 
-    `train/grad/norm` over all; `train/grad/embedding` (with the projection to the vocabulary); and for each stack and
-    layer `train/grad/<encoder|decoder>/layer<l>`; `train/grad/<w_q|w_k|w_v|w_o>/<site>` and `.../layer<l>` of the
-    matrices alone. A shared parameter counts once; parameters without gradient count as zero.
-    Raises ValueError before the first backward pass.
+    `train/grad/norm` over all; `train/grad/embedding` (with the projection to the vocabulary); and for each
+    stack and layer `train/grad/<encoder|decoder>/layer<l>`; `train/grad/<w_q|w_k|w_v|w_o>/<site>` and
+    `.../layer<l>` of the matrices alone. A shared parameter counts once; parameters without gradient count as
+    zero. Raises ValueError before the first backward pass.
     """
-    names = {id(parameter): name for name, parameter in model.named_parameters()}  # a shared one has one name here
-    with_grad = [parameter for parameter in model.parameters() if parameter.grad is not None]
-    if not with_grad:
+    # a shared parameter has one name here
+    gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    if not gradients:
         raise ValueError("no parameter has a gradient: call parameter_norms after backward")
-    norms = torch.stack(torch._foreach_norm([parameter.grad for parameter in with_grad])).tolist()
-    squares = {names[id(parameter)]: norm * norm for parameter, norm in zip(with_grad, norms, strict=True)}
+    norms = torch.stack(torch._foreach_norm(list(gradients.values()))).tolist()
+    squares = {name: norm * norm for name, norm in zip(gradients, norms, strict=True)}
 
     sums: dict[str, float] = {}
     groups = _matrix_groups(model)
@@ -69,12 +69,12 @@ def _matrix_groups(model: nn.Module) -> dict[str, tuple[str, str]]:
 
 
 def mean_nll(logits: Tensor, targets: Tensor) -> Tensor:
-    """logits [B,T,V], targets [B,T] -> nats per token, a mean over all tokens that are not PAD."""
+    """Nats per token of logits [B,T,V] for targets [B,T]: a mean over all tokens that are not PAD."""
     return nn.functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=PAD)
 
 
 def activation_gradients(model: Transformer, batch: Batch) -> Metrics:
-    """Gradient of the batch's mean nll to the scores, q and k of every block, dropout off: see `gradient_metrics`.
+    """Gradient of the batch's mean nll to scores, q and k, with dropout off: see `gradient_metrics`.
 
     Leaves no trace: parameters' .grad, the model's mode and all random streams stay as they are.
     """
@@ -90,14 +90,15 @@ def gradient_metrics(
 ) -> Metrics:
     """`probe/grad_<scores|q|k>_<rms|mean|median|p10|p90|kurtosis>/<site>`, rms and median per layer too.
 
-    `loss` is a scalar whose graph holds `records`; the graph is freed. Taken of |dL/ds_i|, |dL/dq_i| (a vector norm for
-    each real query with two allowed keys or more, and head) and |dL/dk_j| (each real key and head), pooled within a
-    layer, then averaged over the layers. Kurtosis is E g^4 / (E g^2)^2 of the single entries (of the scores: at
-    allowed keys): 3 for a Gaussian.
+    `loss` is a scalar whose graph holds `records`; the graph is freed. Taken of |dL/ds_i|, |dL/dq_i| (a
+    vector norm for each real query with two allowed keys or more, and head) and |dL/dk_j| (each real key and
+    head), pooled within a layer, then averaged over the layers. Kurtosis is E g^4 / (E g^2)^2 of the single
+    entries (of the scores: at allowed keys): 3 for a Gaussian.
     """
     tensors = [(part, record) for record in records for part in ("scores", "q", "k")]
-    # inputs are named, so that nothing accumulates in .grad; an arm in some heads alone has no single score tensor
-    gradients = torch.autograd.grad(loss, [getattr(record, part) for part, record in tensors], allow_unused=True)
+    # inputs are named, so that nothing accumulates in .grad; an arm in some heads alone has no one score tensor
+    inputs = [getattr(record, part) for part, record in tensors]
+    gradients = torch.autograd.grad(loss, inputs, allow_unused=True)
     by_site: dict[str, list[float]] = {}
     metrics: Metrics = {}
     for (part, record), gradient in zip(tensors, gradients, strict=True):
@@ -128,7 +129,7 @@ def _real_keys(record: AttentionRecord) -> Tensor:
 
 
 def _spread(gradient: Tensor, rows: Tensor, entries: Tensor) -> dict[str, float]:
-    """How large the vectors gradient [B,H,N,d] are in `rows` [B,1,N], and how heavy-tailed their `entries` [B,1,N,d or 1].
+    """Size of the vectors of `gradient` [B,H,N,d] in `rows` [B,1,N], tail of its `entries` [B,1,N,d or 1].
 
     Nothing without a row; no kurtosis of gradients that are all zero.
     """

@@ -1,8 +1,8 @@
 """Does the decoder see the future? Two questions to the real model, without looking at its attention weights.
 
-After-softmax masking gives zero weight to the future and leaks all the same, through the normaliser; so the causality
-of the whole function is tested: by changing later tokens, and by the gradient to later inputs. Shapes: B sentences,
-R = sentences x cuts, T target tokens, D d_model, V vocabulary.
+After-softmax masking gives zero weight to the future and leaks all the same, through the normaliser; so the
+causality of the whole function is tested: by changing later tokens, and by the gradient to later inputs.
+Shapes: B sentences, R = sentences x cuts, T target tokens, D d_model, V vocabulary.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ SEED = 26  # of the replacement tokens: the same at every probe
 def leak_metrics(model: Transformer, batch: Batch) -> Metrics:
     """Three numbers, each exactly 0 for a causal decoder up to rounding; {} if no target has two positions.
 
-    `probe/leak/logits` and `probe/leak/logits_max`: all target tokens after position t are replaced by others; mean
-    and largest absolute change of the logits at positions up to t. `probe/leak/gradient`: sum over j > t of the norm
-    |d nll_t / d x_j|, x the embedded target tokens, divided by the sum over all j. Pooled over sentences and cuts t.
-    Leaves no trace: replacement tokens have a generator of their own, and no parameter gets a gradient.
+    `probe/leak/logits` and `probe/leak/logits_max`: all target tokens after position t are replaced by
+    others; mean and largest absolute change of the logits at positions up to t. `probe/leak/gradient`: sum
+    over j > t of the norm |d nll_t / d x_j|, x the embedded target tokens, divided by the sum over all j.
+    Pooled over sentences and cuts t. Leaves no trace: replacement tokens have a generator of their own, and
+    no parameter gets a gradient.
     """
     rows, cuts = _cuts((batch.tgt_in != PAD).sum(dim=1))
     if not len(rows):
@@ -60,7 +61,7 @@ def leak_metrics(model: Transformer, batch: Batch) -> Metrics:
 
 
 def _cuts(lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """lengths [B] of the targets -> sentence and last position of the past, both [R]; each cut has a future."""
+    """Of targets of `lengths` [B]: sentence and last position of the past, both [R], with a future each."""
     usable = (lengths >= 2).nonzero()[:, 0]
     chosen = usable[torch.linspace(0, len(usable) - 1, min(SENTENCES, len(usable))).long().to(usable.device)]
     step = torch.arange(CUTS, device=lengths.device)

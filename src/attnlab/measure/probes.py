@@ -1,8 +1,8 @@
-"""What a softmax did: one number for each query row of a recorded attention, then means over rows, heads, layers.
+"""What a softmax did: numbers for each row of a recorded attention, then means over rows, heads and layers.
 
-Shapes: B sentences, H heads, Q queries, K keys, S source and T target tokens, L layers. docs/metrics.md has every
-formula and its source. Statistics are computed in float64 whatever the model's precision, since 1 - p of a saturated
-fp32 row is all rounding, and outside autograd.
+Shapes: B sentences, H heads, Q queries, K keys, S source and T target tokens, L layers. docs/metrics.md has
+every formula and its source. Statistics are computed in float64 whatever the model's precision, since 1 - p
+of a saturated fp32 row is all rounding, and outside autograd.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from attnlab.theory import jacobian
 
 Metrics = dict[str, float]
 
-DEAD = 1e-3  # a softmax row without a Jacobian entry above this passes hardly any gradient (notes: claim C05)
+DEAD = 1e-3  # a softmax row without a Jacobian entry above this passes hardly any gradient
 PER_HEAD = ("entropy_normalized", "logit_std", "max_weight", "row_sum", "future_mass")
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
 
@@ -93,8 +93,9 @@ def rows_with_choice(record: AttentionRecord, real_queries: Tensor) -> Tensor:
 def row_statistics(record: AttentionRecord, real_queries: Tensor) -> dict[str, Rows]:
     """Every quantity of every query row of one attention block; `real_queries` [B,Q] bool leaves padding out.
 
-    Shape quantities (entropy to jacobian_dead) describe p, the row's weights on its allowed keys divided by their
-    sum, so that they compare across masks; what that sum was, and what lay on the future, is told apart.
+    Shape quantities (entropy to jacobian_dead) describe p, the row's weights on its allowed keys divided by
+    their sum, so that they compare across masks; what that sum was, and what lay on the future, is told
+    apart.
     """
     weights, scores = record.weights.double(), record.scores.double()
     allowed, real = record.allowed(), real_queries[:, None]
@@ -135,8 +136,8 @@ def row_statistics(record: AttentionRecord, real_queries: Tensor) -> dict[str, R
 def attention_metrics(records: list[AttentionRecord], src_real: Tensor, tgt_real: Tensor) -> Metrics:
     """The records of one forward pass -> `probe/<quantity>/<site>` and, for PER_HEAD, `.../layer<l>/head<h>`.
 
-    src_real [B,S] and tgt_real [B,T] mark real tokens. The order of means is rows, heads, layers; a head, layer or
-    site without a row that counts has no number, and `probe/rows/<site>` says so.
+    src_real [B,S] and tgt_real [B,T] mark real tokens. The order of means is rows, heads, layers; a head,
+    layer or site without a row that counts has no number, and `probe/rows/<site>` says so.
     """
     metrics: Metrics = {}
     for site in Site:
@@ -159,10 +160,8 @@ def _site_metrics(site: Site, layers: list[int], tables: list[dict[str, Rows]]) 
     for name, by_head, count in zip(names, values, counts, strict=True):
         filled = [heads[rows > 0] for heads, rows in zip(by_head, count, strict=True) if rows.any()]
         if filled:
-            largest = tables[0][name].reduce is Reduce.largest
-            metrics[f"probe/{name}/{site}"] = float(
-                np.max([heads.max() for heads in filled]) if largest else np.mean([heads.mean() for heads in filled])
-            )
+            over = np.max if tables[0][name].reduce is Reduce.largest else np.mean
+            metrics[f"probe/{name}/{site}"] = float(over([over(heads) for heads in filled]))
         if name in PER_HEAD:
             for layer, heads, rows in zip(layers, by_head, count, strict=True):
                 metrics |= {
@@ -172,6 +171,6 @@ def _site_metrics(site: Site, layers: list[int], tables: list[dict[str, Rows]]) 
     metrics[f"probe/rows/{site}"] = float(counts[names.index("entropy")].mean())
     entropies = torch.cat([table["entropy"].pooled() for table in tables]).cpu().numpy()
     if len(entropies):
-        cuts = np.quantile(entropies, list(QUANTILES.values()))
-        metrics |= {f"probe/entropy_{name}/{site}": float(cut) for name, cut in zip(QUANTILES, cuts, strict=True)}
+        for name, cut in QUANTILES.items():
+            metrics[f"probe/entropy_{name}/{site}"] = float(np.quantile(entropies, cut))
     return metrics

@@ -94,16 +94,20 @@ def attend(
     mask_fill: float = -math.inf,
     score: Callable[[Tensor, Tensor], Tensor] = dot_scores,
     dropout: Callable[[Tensor], Tensor] | None = None,
+    marked: Tensor | None = None,
 ) -> Attended:
     """Equation 1: softmax(scale q k^T) v, in the order scores, scale, mask, softmax, (mask,) dropout, values.
 
     q [B,H,Q,dk], k [B,H,K,dk], v [B,H,K,dv]. `keep` (broadcast to [B,H,Q,K]) is the mask of the future, on which
     `mask` acts; `real` (broadcast to [B,H,1,K]) marks keys that are tokens and not padding, always excluded by
-    -inf. `scale` multiplies the scores; None is 1/sqrt(dk). A query without any key gets an output of zeros.
+    -inf. `scale` multiplies the scores; None is 1/sqrt(dk). `marked` (broadcast to [B,H,1,1]) are the heads to which
+    `mask` applies, None all; the others are masked rightly. A query without any key gets an output of zeros.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = scale * score(q, k)
     weights = attention_weights(scores, keep, real, mask, mask_fill)
+    if marked is not None:
+        weights = torch.where(marked, weights, attention_weights(scores, keep, real, Mask.before_softmax))
     dropped = weights if dropout is None else dropout(weights)
     return Attended(dropped.to(v.dtype) @ v, weights, scores)
 
@@ -141,8 +145,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.heads, self.factors, self.site, self.layer, self.dropout = heads, factors, site, layer, dropout
-        self.scale = scale_factor(factors.scale, d_k, d_model)
-        self.right_scale = scale_factor(Scale.sqrt_d_k, d_k, d_model)
+        self.scale: float | Tensor = scale_factor(factors.scale, d_k, d_model)
         self.w_q = nn.Linear(d_model, heads * d_k)
         self.w_k = nn.Linear(d_model, heads * d_k)
         self.w_v = nn.Linear(d_model, heads * d_v)
@@ -150,58 +153,36 @@ class MultiHeadAttention(nn.Module):
         match factors.score:
             case Score.additive:  # Bahdanau et al. 2015, one vector a head
                 self.v_score = nn.Parameter(torch.empty(heads, d_k))
-                self.scale = self.right_scale = 1.0
             case Score.dot if factors.qk_norm:  # Henry et al. 2020: cosine scores times a learned gain
                 self.gain = nn.Parameter(torch.empty(()))
-        marked = None
+        marked = scales = None
         if factors.where.heads is not None:
             marked = torch.zeros(heads, dtype=torch.bool)
             marked[[head - 1 for head in factors.where.heads]] = True
             marked = marked.view(1, heads, 1, 1)
+            scales = torch.where(marked, self.scale, scale_factor(Scale.sqrt_d_k, d_k, d_model))
         self.register_buffer("marked", marked, persistent=False)
+        self.register_buffer("scales", scales, persistent=False)
 
     def additive_scores(self, q: Tensor, k: Tensor) -> Tensor:
         """v . tanh(q + k) for every pair: [B,H,Q,dk], [B,H,K,dk] -> [B,H,Q,K]; holds Q*K*dk numbers a head."""
         return (torch.tanh(q.unsqueeze(3) + k.unsqueeze(2)) * self.v_score[:, None, None]).sum(-1)
 
     def project(self, x: Tensor, *layers: nn.Linear) -> list[Tensor]:
-        """x [B,N,D] through several of W_Q, W_K, W_V in one product -> [B,H,N,.] each."""
+        """x [B,N,D] through some of W_Q, W_K, W_V in one product -> [B,H,N,.] each; what a decoder caches."""
         weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
         parts = nn.functional.linear(x, weight, bias).split([one.out_features for one in layers], dim=-1)
         return [split_heads(part, self.heads, self.factors.split) for part in parts]
 
-    def normalized(self, x: Tensor) -> Tensor:
-        """Queries or keys as they enter the score: unit vectors with qk_norm."""
-        return nn.functional.normalize(x, dim=-1) if self.factors.qk_norm else x
-
-    def queries(self, x: Tensor) -> Tensor:
-        """x [B,Q,D] -> [B,H,Q,dk]."""
-        return self.normalized(*self.project(x, self.w_q))
-
-    def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [B,K,D] -> k [B,H,K,dk], v [B,H,K,dv]; what a decoder caches."""
-        k, v = self.project(x, self.w_k, self.w_v)
-        return self.normalized(k), v
-
-    def queries_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Self-attention: x [B,N,D] -> q, k [B,H,N,dk], v [B,H,N,dv]."""
-        q, k, v = self.project(x, self.w_q, self.w_k, self.w_v)
-        return self.normalized(q), self.normalized(k), v
-
     def attend(self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, real: Tensor | None) -> Attended:
         """The arm's attention on ready heads; correct on the heads that `where.heads` leaves out."""
-        factors, scale, right_scale = self.factors, self.scale, self.right_scale
-        score = self.additive_scores if factors.score is Score.additive else dot_scores
+        factors, scale = self.factors, self.scale if self.scales is None else self.scales
         if factors.qk_norm:
-            scale = right_scale = self.gain
-        arm = attend(
-            q, k, v, keep, real=real, scale=scale, mask=factors.mask, mask_fill=factors.mask_fill,
-            score=score, dropout=self.dropout,
+            q, k, scale = nn.functional.normalize(q, dim=-1), nn.functional.normalize(k, dim=-1), self.gain
+        return attend(
+            q, k, v, keep, real=real, scale=scale, mask=factors.mask, mask_fill=factors.mask_fill, dropout=self.dropout, marked=self.marked,
+            score=self.additive_scores if factors.score is Score.additive else dot_scores,
         )  # fmt: skip
-        if self.marked is None:
-            return arm
-        right = attend(q, k, v, keep, real=real, scale=right_scale, score=score, dropout=self.dropout)
-        return Attended(*(torch.where(self.marked, wrong, good) for wrong, good in zip(arm, right, strict=True)))
 
     def output(self, out: Tensor) -> Tensor:
         """[B,H,Q,dv] -> [B,Q,D]."""
@@ -212,11 +193,12 @@ class MultiHeadAttention(nn.Module):
         recorder: Recorder | None = None,
     ) -> Tensor:  # fmt: skip
         """x_q [B,Q,D] asks, x_kv [B,K,D] answers -> [B,Q,D]; `keep` [Q,K] and `real` [B,1,1,K] as in `attend`."""
-        q, k, v = self.queries_keys_values(x_q) if x_kv is x_q else (self.queries(x_q), *self.keys_values(x_kv))
+        if x_kv is x_q:
+            q, k, v = self.project(x_q, self.w_q, self.w_k, self.w_v)
+        else:
+            (q,), (k, v) = self.project(x_q, self.w_q), self.project(x_kv, self.w_k, self.w_v)
         attended = self.attend(q, k, v, keep, real)
         if recorder is not None:
-            record = AttentionRecord(
-                self.site, self.layer, q, k, v, attended.scores, attended.weights, keep, real
-            )  # fmt: skip
-            recorder.add(record)
+            _, weights, scores = attended
+            recorder.add(AttentionRecord(self.site, self.layer, q, k, v, scores, weights, keep, real))
         return self.output(attended.out)

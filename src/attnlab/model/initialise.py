@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.config import AttentionConfig, Init, ModelConfig, Scale
+from attnlab.data.tokenizer import PAD
 from attnlab.model.attention import MultiHeadAttention
 from attnlab.model.dropout import DropoutStream
 from attnlab.model.transformer import Transformer
@@ -57,6 +58,7 @@ def initialise(model: Transformer, attention: AttentionConfig, seed: int) -> Non
         match parameter.ndim:
             case 2 if name.endswith(("embedding.weight", "projection")):
                 normal(name, parameter, parameter.shape[1] ** -0.5)
+                parameter[PAD] = 0
             case 2:  # Glorot and Bengio 2010
                 uniform(name, parameter, math.sqrt(2 / sum(parameter.shape)))
             case _:

@@ -123,12 +123,14 @@ class DecoderLayer(Layer):
     def step(self, x: Tensor, cache: LayerCache, source_real: Tensor | None) -> Tensor:
         """One new position x [B,1,D] against the cached keys and values, to which its own are added."""
         y = self.before(self.norm_self, x)
-        q, k, v = self.self_attention.queries_keys_values(y)
-        attended = self.self_attention.attend(q, *cache.append(k, v), None, None)
-        x = self.after(self.norm_self, x, self.self_attention.output(attended.out))
-        q = self.cross_attention.queries(self.before(self.norm_cross, x))
-        attended = self.cross_attention.attend(q, cache.source_keys, cache.source_values, None, source_real)
-        x = self.after(self.norm_cross, x, self.cross_attention.output(attended.out))
+        block = self.self_attention
+        q, k, v = block.project(y, block.w_q, block.w_k, block.w_v)
+        attended = block.attend(q, *cache.append(k, v), None, None)
+        x = self.after(self.norm_self, x, block.output(attended.out))
+        block = self.cross_attention
+        (q,) = block.project(self.before(self.norm_cross, x), block.w_q)
+        attended = block.attend(q, cache.source_keys, cache.source_values, None, source_real)
+        x = self.after(self.norm_cross, x, block.output(attended.out))
         return self.after(self.norm_ff, x, self.feed_forward(self.before(self.norm_ff, x)))
 
 
@@ -252,7 +254,8 @@ class Transformer(nn.Module):
 
     def start(self, memory: Tensor, src_keep: Tensor) -> DecoderState:
         """Begin a cached decoding of memory [B,S,D]."""
-        caches = [LayerCache(*layer.cross_attention.keys_values(memory)) for layer in self.decoder]
+        blocks = [layer.cross_attention for layer in self.decoder]
+        caches = [LayerCache(*block.project(memory, block.w_k, block.w_v)) for block in blocks]
         return DecoderState(caches, real_keys(src_keep))
 
     def step(self, token: Tensor, state: DecoderState) -> Tensor:

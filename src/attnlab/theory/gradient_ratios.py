@@ -36,7 +36,7 @@ def key_gradient(p: Tensor, dp: Tensor, queries: Tensor, scale: float) -> Tensor
 
 
 def rms_ratio(d_k: int, frobenius_unscaled: float, frobenius_scaled: float) -> float:
-    """rms |dL/dq| without the scale over the same with it: sqrt(d_k E||J||^2(sqrt d_k) / E||J||^2(1)).
+    """The rms of |dL/dq| without the scale over the same with it: sqrt(d_k E||J||^2(sqrt d_k) / E||J||^2(1)).
 
     For dp_j independent of variance tau^2, E|ds|^2 = tau^2 E||J||_F^2; for keys of unit variance independent of ds,
     E|dq|^2 = c^2 d_k tau^2 E||J||_F^2, with c = 1 or 1/sqrt(d_k). The arguments are E||J||_F^2 at logit sd sqrt(d_k)

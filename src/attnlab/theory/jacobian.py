@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def jacobian(p: Tensor) -> Tensor:
-    """p [..., K] -> J [..., K, K]. From p_i = e^{s_i}/Z: dp_i/ds_j = p_i (1[i = j] - p_j). Every row sums to 0."""
+    """The Jacobian [..., K, K] of weights p [..., K]. From p_i = e^{s_i}/Z: dp_i/ds_j = p_i (1[i = j] - p_j). Every row sums to 0."""
     return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
 
 
@@ -24,7 +24,7 @@ def largest_entry(p: Tensor) -> Tensor:
 
 
 def trace(p: Tensor) -> Tensor:
-    """tr J = 1 - sum p^2, [...]: falls from 1 - 1/n (uniform) to 0 (one key), monotone in the participation."""
+    """The trace, tr J = 1 - sum p^2, [...]: falls from 1 - 1/n (uniform) to 0 (one key), monotone in the participation."""
     return 1 - p.square().sum(-1)
 
 

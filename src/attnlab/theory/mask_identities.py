@@ -13,13 +13,13 @@ from torch import Tensor
 
 
 def log_normaliser(scores: Tensor, keep: Tensor | None = None) -> Tensor:
-    """lse [...,Q] of scores [...,Q,K] over the kept keys (all without `keep`)."""
+    """Log-normaliser lse [...,Q] of scores [...,Q,K] over the kept keys (all without `keep`)."""
     kept = scores if keep is None else scores.masked_fill(~keep, -math.inf)
     return torch.logsumexp(kept, dim=-1)
 
 
 def kept_mass(lse_causal: Tensor, lse_full: Tensor) -> Tensor:
-    """m = e^{lse_causal - lse_full} in (0, 1], [...,Q]: the row sum of weights that were masked after the softmax.
+    """Kept mass m = e^{lse_causal - lse_full} in (0, 1], [...,Q]: the row sum of weights that were masked after the softmax.
 
     The masked weights are e^{s_j}/Z_full for j <= i, and they sum to Z_causal/Z_full.
     """
@@ -65,17 +65,17 @@ def hidden_keys(keep: Tensor) -> Tensor:
 
 
 def zero_fill_log_normaliser(lse_causal: Tensor, hidden: Tensor) -> Tensor:
-    """ln Z = ln(e^{lse_causal} + n - i), [...,Q]: each of the n - i forbidden keys adds e^0 = 1."""
+    """Zero-fill's ln Z = ln(e^{lse_causal} + n - i), [...,Q]: each of the n - i forbidden keys adds e^0 = 1."""
     return torch.logaddexp(lse_causal, hidden.to(lse_causal.dtype).log())
 
 
 def future_share(lse_causal: Tensor, hidden: Tensor) -> Tensor:
-    """f = (n - i)/Z, [...,Q]: the weight that zero-fill gives to the future."""
+    """Share f = (n - i)/Z, [...,Q]: the weight that zero-fill gives to the future."""
     return (hidden.to(lse_causal.dtype).log() - zero_fill_log_normaliser(lse_causal, hidden)).exp()
 
 
 def zero_fill_output(lse_causal: Tensor, out_causal: Tensor, v: Tensor) -> Tensor:
-    """out = (e^{lse_causal} out_causal + sum_{j > i} v_j)/Z, [...,n,dv], for the causal mask; v [...,n,dv].
+    """Zero-fill's out = (e^{lse_causal} out_causal + sum_{j > i} v_j)/Z, [...,n,dv], for the causal mask; v [...,n,dv].
 
     The kept keys contribute their causal average with weight Z_causal; the forbidden ones v_j with weight 1 each,
     a suffix sum of the values. With 1 - f = Z_causal/Z the exponentials never overflow.
@@ -99,7 +99,7 @@ def zero_fill_value_gradient(p: Tensor, lse_zero: Tensor, d_out: Tensor) -> Tens
 
 
 def expected_future_share(u: float, sigma: float) -> float:
-    """f at relative position u = i/n for N(0, sigma^2) logits, n large: (1 - u)/((1 - u) + u e^{sigma^2/2}).
+    """Share f at relative position u = i/n for N(0, sigma^2) logits, n large: (1 - u)/((1 - u) + u e^{sigma^2/2}).
 
     Z_causal/n -> u E e^s = u e^{sigma^2/2}, by the law of large numbers.
     """

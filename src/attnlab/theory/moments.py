@@ -114,7 +114,7 @@ def within_row_sd(sd: float, rho: float) -> float:
 
 
 def additive_logit_sd(init: Init, d_model: int, points: int = 64) -> float:
-    """sd of v.tanh(q + k) at step 0, the same for every d_k.
+    """The sd of v.tanh(q + k) at step 0, the same for every d_k.
 
     q_l + k_l ~ N(0, 2 gamma^2); tanh is odd, so its mean is 0; v has d_k entries of variance 1/d_k:
     Var = sum_l E v_l^2 E tanh^2 = E tanh^2(sqrt(2) gamma Z). Gauss-Hermite quadrature with `points` nodes.
@@ -127,7 +127,7 @@ def additive_logit_sd(init: Init, d_model: int, points: int = 64) -> float:
 
 
 def qk_norm_logit_sd(length: int, d_k: int) -> float:
-    """sd of g cos(q, k) at step 0, g = log2(L^2 - L) (Henry et al. 2020), L = `length` tokens.
+    """The sd of g cos(q, k) at step 0, g = log2(L^2 - L) (Henry et al. 2020), L = `length` tokens.
 
     The cosine of two independent directions in d_k dimensions has variance 1/d_k: sum_l u_l^2 = 1 over d_k
     exchangeable squares, and v_l is independent of u.

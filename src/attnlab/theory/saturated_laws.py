@@ -15,9 +15,9 @@ import torch
 
 
 def top_gap_density(n: int, points: int = 20_001) -> float:
-    """g = n (n - 1) integral phi(x)^2 Phi(x)^(n - 2) dx: density at 0 of the gap of the top two of n N(0,1) draws.
+    """Density g at 0 of the gap between the top two of n N(0,1) draws.
 
-    n (n - 1) ways to name the top two, both near x, and all others below. 1/sqrt(pi) for n = 2.
+    g = n (n - 1) integral phi(x)^2 Phi(x)^(n - 2) dx: n (n - 1) ways to name the top two, both near x, and all others below. 1/sqrt(pi) for n = 2.
     """
     x = torch.linspace(-10, 10, points, dtype=torch.float64)
     density = torch.exp(-x.square() / 2) / math.sqrt(2 * math.pi)

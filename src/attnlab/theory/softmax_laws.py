@@ -35,7 +35,7 @@ def small_sigma_entropy(n: int, sigma: float) -> float:
 
 
 def large_n_log_normaliser(n: int, sigma: float) -> float:
-    """ln sum_j e^{s_j} to leading order: ln n + sigma^2/2 below the freezing point, sigma sigma_c above it.
+    """The log-normaliser ln sum_j e^{s_j} to leading order: ln n + sigma^2/2 below the freezing point, sigma sigma_c above it.
 
     Below, the law of large numbers holds for e^s, with E e^s = e^{sigma^2/2}; above, the largest term wins. The two
     meet with equal slope at sigma_c. Errors are O(ln ln n) above.

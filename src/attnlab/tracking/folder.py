@@ -119,9 +119,10 @@ class RunFolder:
 
     def note_provenance(self, **facts: Any) -> None:
         """Add what is known only later, such as the signatures of the scores, to the present session's provenance."""
-        write_atomic(
-            self.path / "provenance.json", dump_json(self.read_provenance() | facts, indent=2) + "\n"
-        )
+        provenance = self.read_provenance()
+        if provenance is None:
+            raise ValueError("note_provenance comes after save_provenance")
+        write_atomic(self.path / "provenance.json", dump_json(provenance | facts, indent=2) + "\n")
 
     def read_provenance(self) -> dict[str, Any] | None:
         path = self.path / "provenance.json"

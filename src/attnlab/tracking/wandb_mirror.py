@@ -126,6 +126,7 @@ class WandbMirror:
             for name in self._poisoned & self._best.keys():  # W&B's own minimum stays NaN after one NaN
                 summary[name] = {_BEST[name]: self._best[name], "last": self._last[name]}
             try:
+                self._run.log({}, commit=True)  # the newest step, which would change the summary once more
                 self._run.summary.update(summary)
                 self._run.finish(exit_code=0 if state in (State.done, State.diverged) else 1)
             except TimeoutError:
@@ -163,7 +164,7 @@ class WandbMirror:
                 shutil.rmtree(leftover, ignore_errors=True)  # nothing was logged into it
             raise
         retire(self._output, self.wandb_id)
-        self._first_step = run.step if run.resumed else 0
+        self._first_step = run.starting_step  # not run.step, which is still 0 just after the start
         return run
 
     def _start_offline(self) -> wandb.Run:
@@ -197,7 +198,6 @@ class WandbMirror:
                 finish_timeout=track.finish_timeout,
                 finish_timeout_raises=True,
                 x_transaction_log_flush_interval=_FLUSH_SECONDS,
-                silent=True,
                 # The folder has all that these would gather, and what leaves the machine is what the run logs.
                 console="off",
                 save_code=False,

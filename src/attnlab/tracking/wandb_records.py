@@ -20,7 +20,7 @@ def find_records(output: Path, wandb_id: str | None = None) -> list[Path]:
     found = []
     for folder in (output / "wandb").iterdir() if (output / "wandb").is_dir() else []:
         match = _NAME.fullmatch(folder.name)
-        if match and not folder.is_symlink() and wandb_id in (None, match["id"]):
+        if match and wandb_id in (None, match["id"]):
             found.append(folder)
     return sorted(found, key=lambda folder: folder.name.removeprefix("offline-"))
 

@@ -4,22 +4,19 @@ Three rules keep a source to one right translation. A noun occurs once in a sent
 own clause tells the antecedent from every other thing in the clause before: "The cat sat on the mat because it was
 tired" can only mean the cat, as no mat tires. And nothing of a main clause follows a relative clause that it could
 be read into: "the book that the man bought yesterday" has the man buy yesterday.
-
-Randomness is `random.Random(seed).random()` and nothing else: Python guarantees that method's sequence for a seed
-on every platform and in later versions, and guarantees neither choice nor shuffle nor randrange.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from typing import TypeVar
 
 from attnlab.data.synthetic import choices
 from attnlab.data.synthetic import function_words as words
-from attnlab.data.synthetic.choices import ANIMATE, ANY, PERSON, PLACE
+from attnlab.data.synthetic.choices import ANIMATE, ANY, PERSON, PLACE, Shape
+from attnlab.data.synthetic.draws import Draws
 from attnlab.data.synthetic.lexicon import BE, Adjective, Frame, Kinds, Link, Noun, Preposition, Tense, Verb
 from attnlab.data.synthetic.syntax import (
+    QUANTIFIERS,
     Argument,
     Clause,
     Determiner,
@@ -29,50 +26,41 @@ from attnlab.data.synthetic.syntax import (
     Pronoun,
     Relative,
     Sentence,
+    kinds_of,
+    noun_phrases,
     pronoun_of,
+    taken_up,
 )
-
-T = TypeVar("T")
-_QUANTIFIERS = (Determiner.NO, Determiner.EVERY)
 
 
 class Derivation:
-    """A stream of trees from a seed of 0 or above."""
+    """A stream of trees, one for each call of `sentence`."""
 
-    def __init__(self, seed: int) -> None:
-        if seed < 0:  # Random takes the absolute value: -1 would repeat 1
-            raise ValueError(f"seed is {seed}, must be 0 or above")
-        self._random = random.Random(seed).random
-        self._used: list[Noun] = []  # in the sentence
-
-    def below(self, bound: int) -> int:
-        return int(self._random() * bound)
-
-    def pick(self, options: Sequence[T]) -> T:
-        return options[int(self._random() * len(options))]
-
-    def chance(self, probability: float) -> bool:
-        return self._random() < probability
+    def __init__(self, draws: Draws) -> None:
+        self._pick, self._pick_early = draws.pick, draws.pick_early
+        self._chance, self._below = draws.chance, draws.below
+        self._used: list[Noun] = []  # in this sentence
 
     def sentence(self) -> Sentence:
         self._used = []
-        tense = self.pick(choices.TENSES)
-        share = self._random()
-        if share < 0.22:
-            return Sentence(self._clause(tense, adverb=0.5, fronting=True))
-        if share < 0.74:
-            return self._linked(tense)
-        if share < 0.82:
-            return self._reported(tense)
-        return self._with_relative(tense)
+        tense = self._pick(choices.TENSES)
+        match self._pick(choices.SENTENCES):
+            case Shape.SIMPLE:
+                return Sentence(self._clause(tense, adverb=0.5, fronting=True))
+            case Shape.LINKED:
+                return self._linked(tense)
+            case Shape.REPORTED:
+                return self._reported(tense)
+            case Shape.RELATIVE:
+                return self._with_relative(tense)
 
     # Phrases. `known`: definite and not counted, as negation and the German word order need it.
 
     def _noun(self, kinds: Kinds) -> Noun:
         options = choices.nouns_of(kinds)
-        noun = self.pick(options)
+        noun = self._pick_early(options)
         while noun in self._used:
-            noun = self.pick(options)
+            noun = self._pick_early(options)
         self._used.append(noun)
         return noun
 
@@ -82,26 +70,26 @@ class Derivation:
         noun = self._noun(kinds)
         phrase = NounPhrase(noun, Determiner.THE)
         if noun.de_plural is None:
-            phrase.determiner = self.pick(choices.MASS)
+            phrase.determiner = self._pick(choices.MASS)
             if known and phrase.determiner is Determiner.BARE:
                 phrase.determiner = Determiner.THE
-        elif self.chance(plural):
+        elif self._chance(plural):
             phrase.plural = True
-            phrase.determiner = self.pick(choices.KNOWN_PLURAL if known else choices.PLURAL)
-            if not known and self.chance(0.4):
-                phrase.determiner = self.pick(choices.COUNTED)
-                phrase.count = 2 + self.below(11 if self.chance(0.7) else 98)
+            phrase.determiner = self._pick(choices.KNOWN_PLURAL if known else choices.PLURAL)
+            if not known and self._chance(0.4):
+                phrase.determiner = self._pick(choices.COUNTED)
+                phrase.count = 2 + self._below(11 if self._chance(0.7) else 98)
         else:
-            phrase.determiner = self.pick(choices.KNOWN if known else determiners)
-            if noun.kinds & choices.OWNED and phrase.determiner is Determiner.THE and self.chance(0.2):
-                phrase.owner = NounPhrase(self._noun(PERSON), self.pick(choices.OWNER))
-        if self.chance(0.35):
-            phrase.adjective = self.pick(choices.adjectives_of(noun.kinds))
+            phrase.determiner = self._pick(choices.KNOWN if known else determiners)
+            if noun.kinds & choices.OWNED and phrase.determiner is Determiner.THE and self._chance(0.2):
+                phrase.owner = NounPhrase(self._noun(PERSON), self._pick(choices.OWNER))
+        if self._chance(0.35):
+            phrase.adjective = self._pick_early(choices.adjectives_of(noun.kinds))
         return phrase
 
     def _person(self, people: tuple[Person, ...], share: float, kinds: Kinds) -> Pronoun | None:
         """A personal pronoun that takes up no one, where someone can stand."""
-        return Pronoun(self.pick(people)) if "P" in kinds and self.chance(share) else None
+        return Pronoun(self._pick(people)) if "P" in kinds and self._chance(share) else None
 
     def _subject(self, kinds: Kinds, *, known: bool) -> Argument:
         people = (Person.I, Person.WE, Person.HE, Person.SHE, Person.THEY)
@@ -112,7 +100,7 @@ class Derivation:
         if pronoun:
             return pronoun
         phrase = self._noun_phrase(kinds, choices.OBJECT, known=negated)
-        if negated and not phrase.owner and self.chance(0.65):  # not a, kein
+        if negated and not phrase.owner and self._chance(0.65):  # not a, kein
             bare = phrase.plural or phrase.noun.de_plural is None
             phrase.determiner = Determiner.BARE if bare else Determiner.A
         return phrase
@@ -120,7 +108,7 @@ class Derivation:
     def _prepositional(
         self, options: Sequence[tuple[Preposition, Kinds]], *, known: bool = False
     ) -> PrepositionalPhrase:
-        preposition, kinds = self.pick(options)
+        preposition, kinds = self._pick(options)
         phrase = self._noun_phrase(kinds, choices.OBJECT, known=known, plural=0.12)
         return PrepositionalPhrase(preposition, phrase)
 
@@ -128,12 +116,12 @@ class Derivation:
 
     def _verb(self, subject: Kinds) -> Verb:
         while True:
-            frame = self.pick(choices.FRAMES)
+            frame = self._pick(choices.FRAMES)
             if frame is Frame.COPULA:
                 return BE
             options = choices.verbs_of(frame, subject)
             if options:
-                return self.pick(options)
+                return self._pick_early(options)
 
     def _clause(
         self,
@@ -150,8 +138,8 @@ class Derivation:
         """A clause around what there is already: a subject of these kinds, a verb, its object (`given`)."""
         verb = verb or self._verb(kinds)
         if verb is BE:
-            predicate = predicate or self.pick(choices.adjectives_of(kinds))
-        negated = self.chance(0.2) and (subject is None or _can_be_negated(subject))
+            predicate = predicate or self._pick_early(choices.adjectives_of(kinds))
+        negated = self._chance(0.2) and (subject is None or _can_be_negated(subject))
         if subject is None:
             kinds = predicate.kinds if predicate else verb.subjects
             subject = self._subject(kinds, known=negated)
@@ -190,74 +178,85 @@ class Derivation:
     def _adorn(self, clause: Clause, adverb: float, fronting: bool) -> None:
         """Add a modal, an adverb and a free prepositional phrase, each now and then."""
         subject, tense = clause.subject, clause.tense
-        kinds = _kinds(subject)
-        if tense is not Tense.FUTURE and kinds & ANIMATE and self.chance(0.2):
-            clause.modal = self.pick(choices.modals_of(tense, clause.negated))
-        if self.chance(adverb):
+        kinds = kinds_of(subject)
+        if tense is not Tense.FUTURE and kinds & ANIMATE and self._chance(0.16):
+            clause.modal = self._pick(choices.modals_of(tense, clause.negated))
+        if self._chance(adverb):
             no_one = isinstance(subject, NounPhrase) and subject.determiner is Determiner.NO
-            preverbal = tense is not Tense.FUTURE and not clause.negated and not no_one and self.chance(0.25)
-            clause.adverb = self.pick(choices.adverbs_of(tense, preverbal))
-            clause.fronted = fronting and not preverbal and self.chance(0.6)
-        if clause.verb.frame in choices.WITH_CIRCUMSTANCE and not clause.negated and self.chance(0.2):
-            if "P" in kinds and self.chance(0.5):
-                clause.circumstance = self._prepositional(((self.pick(words.COMPANIONS), PERSON),))
+            preverbal = tense is not Tense.FUTURE and not clause.negated and not no_one and self._chance(0.25)
+            clause.adverb = self._pick_early(choices.adverbs_of(tense, preverbal, clause.negated))
+            clause.fronted = fronting and not preverbal and self._chance(0.6)
+        if clause.verb.frame in choices.WITH_CIRCUMSTANCE and not clause.negated and self._chance(0.2):
+            if "P" in kinds and self._chance(0.5):
+                clause.circumstance = self._prepositional(((self._pick(words.COMPANIONS), PERSON),))
             elif kinds & ANIMATE and "B" not in clause.verb.objects:
                 clause.circumstance = self._prepositional(((words.IN, PLACE),))
 
     # Sentences
 
     def _linked(self, tense: Tense) -> Sentence:
-        if self.chance(0.3):
-            link = self.pick(choices.COORDINATORS)
+        if self._chance(0.3):
+            link = self._pick(choices.COORDINATORS)
             first = self._clause(tense, adverb=0.3, fronting=True)
             return Sentence(first, link, self._second(first, tense, link))
-        link = self.pick(choices.SUBORDINATORS[tense])
+        link = self._pick(choices.SUBORDINATORS[tense])
         # Because it is cheap, he will buy it: the subordinate clause has no future.
         subordinate_tense = Tense.PRESENT if tense is Tense.FUTURE else tense
-        if self.chance(0.35):
-            first = self._clause(subordinate_tense)
-            return Sentence(self._second(first, tense, link), link, first, second_first=True)
-        first = self._clause(tense, adverb=0.3, fronting=True)
-        return Sentence(first, link, self._second(first, subordinate_tense, link))
+        subordinate_first = self._chance(0.35)
+        if subordinate_first:
+            subordinate = self._clause(subordinate_tense)
+            main = self._second(subordinate, tense, link)
+        else:
+            main = self._clause(tense, adverb=0.3, fronting=True)
+            subordinate = self._second(main, subordinate_tense, link)
+        if link is words.BEFORE:
+            subordinate.negated = False  # what does not happen has no time before it
+        return Sentence(main, link, subordinate, second_first=subordinate_first)
 
     def _second(self, first: Clause, tense: Tense, link: Link) -> Clause:
-        """The clause spoken after `first`: with an it, about the same subject, about the weather or about new things."""
-        clause = self._anaphoric(first, tense, link) if self.chance(0.8) else None
-        if clause:
-            return clause
-        if link.subordinating and self.chance(0.1):
-            verb = self.pick(choices.verbs_of(Frame.WEATHER, Kinds("-")))
+        """The clause spoken after `first`: with an it, about the same subject, the weather or new things."""
+        for _ in range(3 if self._chance(0.85) else 0):
+            clause = self._anaphoric(first, tense, link)
+            if clause:
+                return clause
+        if link.subordinating and self._chance(0.1):
+            verb = self._pick_early(choices.verbs_of(Frame.WEATHER, Kinds("-")))
             return Clause(Pronoun(Person.IT), verb, tense)
-        subject = _taken_up(first.subject)
-        if subject and self.chance(0.6):
-            return self._clause(tense, subject=subject, kinds=_kinds(first.subject))
+        subject = taken_up(first.subject)
+        if subject and self._chance(0.6):
+            return self._clause(tense, subject=subject, kinds=kinds_of(first.subject))
         return self._clause(tense)
 
     def _anaphoric(self, first: Clause, tense: Tense, link: Link) -> Clause | None:
-        """A clause whose it can be one thing of the first clause only; None where this draw finds no such clause."""
-        things = [phrase for phrase in _noun_phrases(first) if pronoun_of(phrase).person is Person.IT]
-        candidates = [phrase for phrase in _noun_phrases(first, owners=False) if phrase in things
-                      and phrase.determiner not in _QUANTIFIERS]  # fmt: skip
+        """A clause whose it can be only one thing of the first clause; None where this draw finds none."""
+        things = [phrase for phrase in noun_phrases(first) if pronoun_of(phrase).person is Person.IT]
+        candidates = [phrase for phrase in noun_phrases(first, owners=False)
+                      if phrase in things and phrase.determiner not in QUANTIFIERS]  # fmt: skip
         if not candidates:
             return None
-        antecedent = self.pick(candidates)
+        antecedent = self._pick(candidates)
         it, kinds = pronoun_of(antecedent), antecedent.noun.kinds
         rivals = Kinds().union(*(phrase.noun.kinds for phrase in things if phrase is not antecedent))
-        if self.chance(0.4):
-            frame = self.pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE, Frame.DITRANSITIVE))
+        if self._chance(0.4):
+            frame = self._pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE, Frame.DITRANSITIVE))
             verbs = choices.verbs_taking(frame, kinds, rivals)
-            subject = _taken_up(first.subject) if "P" in _kinds(first.subject) and self.chance(0.7) else None
+            if not verbs:
+                return None
+            someone = "P" in kinds_of(first.subject) and self._chance(0.7)
+            subject = taken_up(first.subject) if someone else None
             subject = subject or self._noun_phrase(PERSON, choices.KNOWN, known=True)
-            return self._clause(tense, subject=subject, verb=self.pick(verbs), given=it) if verbs else None
-        if self.chance(0.6) and link is not words.BEFORE:
+            return self._clause(tense, subject=subject, verb=self._pick_early(verbs), given=it)
+        if self._chance(0.6) and link is not words.BEFORE:
             adjectives = choices.adjectives_of(kinds, rivals)
-            predicate = self.pick(adjectives) if adjectives else None
-            return self._clause(tense, subject=it, verb=BE, predicate=predicate) if predicate else None
-        verbs = choices.verbs_of(self.pick(choices.FRAMES), kinds, rivals)
-        return self._clause(tense, subject=it, verb=self.pick(verbs)) if verbs else None
+            if not adjectives:
+                return None
+            antecedent.adjective = None  # no red car is green
+            return self._clause(tense, subject=it, verb=BE, predicate=self._pick_early(adjectives))
+        verbs = choices.verbs_of(self._pick(choices.FRAMES), kinds, rivals)
+        return self._clause(tense, subject=it, verb=self._pick_early(verbs)) if verbs else None
 
     def _reported(self, tense: Tense) -> Sentence:
-        verb = self.pick(choices.verbs_of(Frame.CONTENT, PERSON))
+        verb = self._pick_early(choices.verbs_of(Frame.CONTENT, PERSON))
         main_tense = Tense.PRESENT if tense is Tense.FUTURE else tense  # he hopes that it will rain
         clause = self._clause(main_tense, verb=verb, adverb=0.2, fronting=True)
         clause.content = self._clause(tense)
@@ -266,23 +265,25 @@ class Derivation:
     def _with_relative(self, tense: Tense) -> Sentence:
         clause = self._clause(tense, adverb=0.4, fronting=True)
         arguments = [clause.subject]
-        if clause.complement is None and clause.circumstance is None:  # else it would follow an object's relative clause
+        if clause.complement is None and clause.circumstance is None:  # nothing may follow an object's
             arguments += [clause.dative if clause.object is None else clause.object]
         heads = [phrase for phrase in arguments if isinstance(phrase, NounPhrase) and not phrase.owner]
         if heads:
-            head = self.pick(heads)
+            head = self._pick(heads)
             if head is not clause.subject and clause.adverb and not clause.adverb.preverbal:
                 clause.fronted = True
             head.relative = self._relative(head, Tense.PRESENT if tense is Tense.FUTURE else tense)
+            if head.relative.predicate:
+                head.adjective = None
         return Sentence(clause)
 
     def _relative(self, head: NounPhrase, tense: Tense) -> Clause:
         kinds = head.noun.kinds
-        if self.chance(0.5):
+        if self._chance(0.5):
             return self._clause(tense, subject=Relative(head), kinds=kinds)
-        frame = self.pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE))
+        frame = self._pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE))
         verbs = choices.verbs_taking(frame, kinds) or choices.verbs_taking(Frame.TRANSITIVE, kinds)
-        return self._clause(tense, verb=self.pick(verbs), given=Relative(head))
+        return self._clause(tense, verb=self._pick_early(verbs), given=Relative(head))
 
 
 def _can_be_negated(subject: Argument) -> bool:
@@ -290,33 +291,3 @@ def _can_be_negated(subject: Argument) -> bool:
     if not isinstance(subject, NounPhrase):
         return True
     return subject.determiner in choices.KNOWN and subject.count is None
-
-
-def _kinds(argument: Argument) -> Kinds:
-    match argument:
-        case NounPhrase(noun=noun) | Relative(head=NounPhrase(noun=noun)):
-            return noun.kinds
-        case Pronoun(antecedent=NounPhrase(noun=noun)):
-            return noun.kinds
-        case _:
-            return PERSON
-
-
-def _taken_up(subject: Argument) -> Pronoun | None:
-    """The he, she or they that goes on about a subject, or the same I or we; no one can be gone on about."""
-    match subject:
-        case Pronoun(person=person):
-            return Pronoun(person)
-        case NounPhrase(determiner=determiner) if determiner not in _QUANTIFIERS:
-            pronoun = pronoun_of(subject)
-            return None if pronoun.person is Person.IT else pronoun
-        case _:
-            return None
-
-
-def _noun_phrases(clause: Clause, *, owners: bool = True) -> list[NounPhrase]:
-    """The noun phrases of a clause; with or without the owners in them."""
-    places = (phrase.noun_phrase for phrase in (clause.complement, clause.circumstance) if phrase)
-    arguments = (clause.subject, clause.object, clause.dative, *places)
-    phrases = [phrase for phrase in arguments if isinstance(phrase, NounPhrase)]
-    return phrases + [phrase.owner for phrase in phrases if phrase.owner] if owners else phrases

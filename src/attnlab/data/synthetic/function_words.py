@@ -6,12 +6,12 @@ from attnlab.data.synthetic.lexicon import Adverb, Case, Kinds, Link, Modal, Pre
 
 
 def _adverb(english: str, german: str, links: str, tenses: str, *, preverbal: bool = False) -> Adverb:
-    pairs = tuple((int(source), int(target)) for source, target in (link.split("-") for link in links.split()))
+    pairs = (link.split("-") for link in links.split())
     signs = {"<": Tense.PAST, "=": Tense.PRESENT, ">": Tense.FUTURE}
     return Adverb(
         en=tuple(english.split()),
         de=tuple(german.split()),
-        links=pairs,
+        links=tuple((int(source), int(target)) for source, target in pairs),
         tenses=frozenset(signs[sign] for sign in tenses),
         preverbal=preverbal,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from attnlab.data.synthetic.function_words import AND
 from attnlab.data.synthetic.inflection import (
     HABEN,
     SEIN,
@@ -18,7 +19,7 @@ from attnlab.data.synthetic.inflection import (
     present,
     pronoun_form,
 )
-from attnlab.data.synthetic.lexicon import AND, Case, Frame, Tense
+from attnlab.data.synthetic.lexicon import Case, Frame, Tense
 from attnlab.data.synthetic.syntax import (
     COMMA,
     Agreement,

@@ -6,6 +6,7 @@ grammar, e.g. Duden, Die Grammatik: strong, weak and mixed adjectives, n-declens
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from attnlab.data.synthetic.lexicon import Adjective, Case, Frame, Gender, Noun, Verb
@@ -105,15 +106,12 @@ def noun_form(noun: Noun, plural: bool, case: Case) -> str:
 
 
 def _genitive_ending(noun: Noun) -> str:
-    """-es after a sibilant and on one syllable (des Mannes), else -s; a plural in -s marks a loan: des Chefs."""
-    if noun.de.endswith(("s", "ß", "x", "z", "tsch")):
+    """-es after a sibilant and on one syllable (des Mannes), else -s; a plural in -s marks a loan: des Parks."""
+    if noun.de.endswith(("s", "ß", "x", "z", "sch")):
         return "es"
-    syllables = sum(
-        letter in "aeiouäöüy" and before not in "aeiouäöüy"
-        for before, letter in zip(" " + noun.de.lower(), noun.de.lower(), strict=False)
-    )
+    one_syllable = len(re.findall("[aeiouäöüy]+", noun.de.lower())) == 1 and noun.de[-1] not in "aeiou"
     loan = noun.de_plural is not None and noun.de_plural.endswith("s")
-    return "es" if syllables == 1 and not loan and not noun.de.endswith(("l", "i", "ee", "au")) else "s"
+    return "es" if one_syllable and not loan else "s"
 
 
 def _stem(verb: Verb) -> str:
@@ -135,7 +133,7 @@ def present(verb: Verb, person: Agreement) -> str:
     stem = _stem(verb)
     match person:
         case Agreement.FIRST:
-            return stem.removesuffix("el") + "le" if stem.endswith("el") else stem + "e"
+            return stem.removesuffix("el") + "le" if verb.de.endswith("eln") else stem + "e"
         case Agreement.THIRD:
             return verb.de_third or stem + _linking_e(stem) + "t"
         case Agreement.PLURAL:

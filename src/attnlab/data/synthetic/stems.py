@@ -4,6 +4,8 @@ The rows hold what cannot be derived (gender, plural, strong forms); english.py 
 Left out are words that would make a source ambiguous: verbs whose past equals their base (read, put), nouns
 whose plural equals their singular (sheep), and words that are both noun and verb (cook, fly).
 
+The place of a row in its table is the rank of its word: earlier ones are drawn more often.
+
 Kinds say what goes with what, one letter each; a noun has some, a verb or an adjective lists those it accepts:
 P person, A animal, F food, D drink, V vehicle, B building or place, U furniture, S surface, T thing,
 E electric, I instrument, O opens and shuts, R something to read, K clothing.
@@ -91,28 +93,27 @@ NOUNS = {
 # position and motion list the kinds of their places under objects.
 VERBS = {
     "intransitive": """
-        sleep:slept schlafen:schläft:geschlafen PA; laugh lachen P; cry weinen P;
-        sing:sang singen::gesungen P; dance tanzen P; swim:swam schwimmen::geschwommen+ PA;
-        snore schnarchen PA; smile lächeln P; get_up:got auf|stehen::aufgestanden+ PA;
-        wake_up:woke auf|wachen+ PA; arrive an|kommen::angekommen+ PAV;
+        sleep:slept schlafen:schläft:geschlafen PA; get_up:got auf|stehen::aufgestanden+ PA;
+        arrive an|kommen::angekommen+ PAV; laugh lachen P; come_back:came zurück|kommen::zurückgekommen+ PA;
+        sing:sang singen::gesungen P; swim:swam schwimmen::geschwommen+ PA; wake_up:woke auf|wachen+ PA;
+        cry weinen P; dance tanzen P; snore schnarchen PA; smile lächeln P;
         fall_asleep:fell ein|schlafen:schläft:eingeschlafen+ PA; depart ab|fahren:fährt:abgefahren+ V;
-        come_back:came zurück|kommen::zurückgekommen+ PA; disappear verschwinden::verschwunden+ PATRKV;
-        yawn gähnen PA; burn brennen::gebrannt BUVR; flee:fled fliehen::geflohen+ PA;
-        go_away:went weg|gehen::weggegangen+ PA; stumble stolpern+ PA""",
+        disappear verschwinden::verschwunden+ PATRKV; yawn gähnen PA; burn brennen::gebrannt BUVR;
+        flee:fled fliehen::geflohen+ PA; go_away:went weg|gehen::weggegangen+ PA; stumble stolpern+ PA""",
     "transitive": """
         see:saw sehen:sieht:gesehen PA PAVBUSTORK; find:found finden::gefunden PA PAVBUTRK;
-        hear:heard hören PA PAVEI; buy:bought kaufen P FDVUTRK; sell:sold verkaufen P FDVUTRK;
-        need brauchen P FDVUTRK; love lieben P PAFDBIRK; hate hassen P PAFDBR;
-        eat:ate essen:isst:gegessen PA F; drink:drank trinken::getrunken PA D; paint malen P AVBUS;
-        build:built bauen P BVUS; repair reparieren P VUTO; wash waschen:wäscht:gewaschen P KVO;
-        write:wrote schreiben::geschrieben P R; visit besuchen P PB; meet:met treffen:trifft:getroffen P P;
-        know:knew kennen::gekannt P PBR; look_for suchen PA PATRKV;
+        turn+on ein|schalten P E; buy:bought kaufen P FDVUTRK; open auf|machen P O;
+        call an|rufen::angerufen P P; look_for suchen PA PATRKV; eat:ate essen:isst:gegessen PA F;
+        invite ein|laden:lädt:eingeladen P P; drink:drank trinken::getrunken PA D; close zu|machen P O;
+        love lieben P PAFDBIRK; hear:heard hören PA PAVEI; sell:sold verkaufen P FDVUTRK;
+        pick+up ab|holen P PV; take+along:took mit|nehmen:nimmt:mitgenommen P PAFTRK;
+        meet:met treffen:trifft:getroffen P P; throw+away:threw weg|werfen:wirft:weggeworfen P FTRK;
+        write:wrote schreiben::geschrieben P R; visit besuchen P PB; need brauchen P FDVUTRK;
+        hate hassen P PAFDBR; paint malen P AVBUS; build:built bauen P BVUS; repair reparieren P VUTO;
+        wash waschen:wäscht:gewaschen P KVO; know:knew kennen::gekannt P PBR;
         forget:forgot vergessen:vergisst:vergessen P PTRK; lose:lost verlieren::verloren P TRK;
-        steal:stole stehlen:stiehlt:gestohlen PA FVTRK; hide:hid verstecken P FTRK; open auf|machen P O;
-        close zu|machen P O; lock ab|schließen::abgeschlossen P O; turn+on ein|schalten P E;
-        turn+off aus|schalten P E; throw+away:threw weg|werfen:wirft:weggeworfen P FTRK;
-        pick+up ab|holen P PV; call an|rufen::angerufen P P; invite ein|laden:lädt:eingeladen P P;
-        tidy+up auf|räumen P B; take+along:took mit|nehmen:nimmt:mitgenommen P PAFTRK;
+        steal:stole stehlen:stiehlt:gestohlen PA FVTRK; hide:hid verstecken P FTRK;
+        lock ab|schließen::abgeschlossen P O; turn+off aus|schalten P E; tidy+up auf|räumen P B;
         try+on:tried an|probieren P K; look_at an|sehen:sieht:angesehen PA PAVBTRK; watch beobachten PA PAV;
         chase jagen PA A; bite:bit beißen::gebissen A PA; feed:fed füttern P A; greet grüßen P P;
         kiss küssen P P; understand:understood verstehen::verstanden P PR; admire bewundern P PABRK;
@@ -122,17 +123,18 @@ VERBS = {
         miss vermissen P PA; eat+up:ate auf|essen:isst:aufgegessen PA F;
         examine untersuchen::untersucht P PAVT; touch berühren PA PATK""",
     "dative": """
-        help helfen:hilft:geholfen P PA; thank danken P P; answer antworten P P; follow folgen+ PA PAV;
-        congratulate gratulieren P P; listen_to zu|hören P P; trust vertrauen P PA;
-        belong_to gehören AVBTRK P""",
+        help helfen:hilft:geholfen P PA; thank danken P P; listen_to zu|hören P P; follow folgen+ PA PAV;
+        belong_to gehören AVBTRK P; answer antworten P P; congratulate gratulieren P P;
+        trust vertrauen P PA""",
     "ditransitive": """
-        give:gave geben:gibt:gegeben P FTRK; show zeigen P AVBTRKU; send:sent schicken P FTRK;
-        lend:lent leihen::geliehen P VTRK; offer an|bieten::angeboten P FDVTK;
-        bring:brought bringen::gebracht P FDTRK; promise versprechen:verspricht:versprochen P TRK""",
+        give:gave geben:gibt:gegeben P FTRK; show zeigen P AVBTRKU; offer an|bieten::angeboten P FDVTK;
+        send:sent schicken P FTRK; bring:brought bringen::gebracht P FDTRK; lend:lent leihen::geliehen P VTRK;
+        promise versprechen:verspricht:versprochen P TRK""",
     "motion": """
-        go:went gehen::gegangen+ PA BPSU; run:ran laufen:läuft:gelaufen+ PA BPSUV; come:came kommen::gekommen+ PA BP;
-        jump springen::gesprungen+ PA SU; climb klettern+ PA S; drive:drove fahren:fährt:gefahren+ PV B;
-        crawl kriechen::gekrochen+ PA BUV; return zurück|kehren+ PA BP""",
+        go:went gehen::gegangen+ PA BPSU; run:ran laufen:läuft:gelaufen+ PA BPSUV;
+        come:came kommen::gekommen+ PA BP; return zurück|kehren+ PA BP;
+        drive:drove fahren:fährt:gefahren+ PV B; jump springen::gesprungen+ PA SU; climb klettern+ PA S;
+        crawl kriechen::gekrochen+ PA BUV""",
     "position": """
         sit:sat sitzen::gesessen PA BSUV; stand:stood stehen::gestanden PAUV BSUV; lie:lay liegen::gelegen PATRK BSU;
         live wohnen P B; work arbeiten P B""",
@@ -142,11 +144,11 @@ VERBS = {
     "prepositional": """
         wait warten P PV for auf accusative; talk sprechen:spricht:gesprochen P PABRV about über accusative;
         dream träumen P PABVK of von dative; ask bitten::gebeten P FDTRK for um accusative;
-        think:thought denken::gedacht P PABR of an accusative; believe glauben P PA in an accusative""",
+        think:thought denken::gedacht P PABR of an accusative; count zählen P PAV on auf accusative""",
     "weather": """
         rain regnen -; snow schneien -""",
     "content": """
-        say:said sagen P; hope hoffen P; claim behaupten P; fear fürchten P; notice bemerken P""",
+        say:said sagen P; believe glauben P; hope hoffen P; claim behaupten P; fear fürchten P; notice bemerken P""",
 }
 
 # Rows: english german[:stem before endings] kinds.

@@ -10,7 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from attnlab.data.synthetic.lexicon import Adjective, Adverb, Gender, Link, Modal, Noun, Preposition, Tense, Verb
+from attnlab.data.synthetic.lexicon import (
+    Adjective,
+    Adverb,
+    Gender,
+    Kinds,
+    Link,
+    Modal,
+    Noun,
+    Preposition,
+    Tense,
+    Verb,
+)
 
 
 class Part(IntEnum):
@@ -77,6 +88,7 @@ class Determiner(StrEnum):
 
 
 INDEFINITE = frozenset({Determiner.A, Determiner.NO, Determiner.MANY, Determiner.BARE})
+QUANTIFIERS = (Determiner.NO, Determiner.EVERY)
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +136,7 @@ class Clause:
     object: Argument | None = None
     dative: Argument | None = None
     predicate: Adjective | None = None
-    complement: PrepositionalPhrase | None = None  # required by the verb: direction, location, prepositional object
+    complement: PrepositionalPhrase | None = None  # required: direction, location, prepositional object
     circumstance: PrepositionalPhrase | None = None  # free: with my friend, in the garden
     adverb: Adverb | None = None
     fronted: bool = False  # the adverb stands in front
@@ -167,10 +179,9 @@ def is_indefinite(argument: Argument | None) -> bool:
 def adverb_tokens(clause: Clause, words: tuple[str, ...], side: int) -> list[Token]:
     """The adverb's words of one side (0 English, 1 German), keyed by its own alignment."""
     links = clause.adverb.links if clause.adverb else ()
-    return [
-        (word, tuple(key(clause, Part.ADVERB + number) for number, link in enumerate(links) if link[side] == place))
-        for place, word in enumerate(words)
-    ]
+    keys = [tuple(key(clause, Part.ADVERB + number) for number, link in enumerate(links) if link[side] == place)
+            for place in range(len(words))]  # fmt: skip
+    return list(zip(words, keys, strict=True))
 
 
 def is_person(noun: Noun) -> bool:
@@ -188,3 +199,34 @@ def pronoun_of(noun_phrase: NounPhrase) -> Pronoun:
             case Gender.FEMININE:
                 return Pronoun(Person.SHE)
     return Pronoun(Person.IT, antecedent=noun_phrase)
+
+
+def taken_up(subject: Argument) -> Pronoun | None:
+    """The he, she or they that goes on about a subject, or the same I or we; no one can be gone on about."""
+    match subject:
+        case Pronoun(person=person):
+            return Pronoun(person)
+        case NounPhrase(determiner=determiner) if determiner not in QUANTIFIERS:
+            pronoun = pronoun_of(subject)
+            return None if pronoun.person is Person.IT else pronoun
+        case _:
+            return None
+
+
+def kinds_of(argument: Argument) -> Kinds:
+    """What a verb may ask of the argument; a pronoun without antecedent is someone."""
+    match argument:
+        case NounPhrase(noun=noun) | Relative(head=NounPhrase(noun=noun)):
+            return noun.kinds
+        case Pronoun(antecedent=NounPhrase(noun=noun)):
+            return noun.kinds
+        case _:
+            return Kinds("P")
+
+
+def noun_phrases(clause: Clause, *, owners: bool = True) -> list[NounPhrase]:
+    """The noun phrases of a clause; with or without the owners in them."""
+    places = (phrase.noun_phrase for phrase in (clause.complement, clause.circumstance) if phrase)
+    arguments = (clause.subject, clause.object, clause.dative, *places)
+    phrases = [phrase for phrase in arguments if isinstance(phrase, NounPhrase)]
+    return phrases + [phrase.owner for phrase in phrases if phrase.owner] if owners else phrases

@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from attnlab.errors import UserError
-from attnlab.theory.page import printed, report
-from attnlab.theory.page.equation_one import equation_one
-from attnlab.theory.page.footnote_four import footnote_four
-from attnlab.theory.page.mask_example import mask_example
-from attnlab.theory.page.multi_head import multi_head
-from attnlab.theory.page.released import LoadRun, Views, views_of_released, views_of_run
+from attnlab.theory.page import (
+    equation_one,
+    footnote_four,
+    mask_example,
+    multi_head,
+    printed,
+    report,
+    three_uses,
+)
+from attnlab.theory.page.marian import views_of_released
+from attnlab.theory.page.own_run import LoadRun, views_of_run
 from attnlab.theory.page.rules import Kind, Ours, Outcome, Printed, Row, judge, new_number
-from attnlab.theory.page.three_uses import three_uses
-from attnlab.theory.page.views import view_results
+from attnlab.theory.page.views import Views, view_results
 
 RESULTS = 69
 
@@ -35,7 +39,9 @@ class Section:
         ours = dict(self.compute())
         claims = {entry.id for entry in self.printed if entry.kind is Kind.claim}
         if ours.keys() != {entry.id for entry in self.printed} - claims:
-            raise ValueError(f"computed and printed results differ: {ours.keys() ^ {e.id for e in self.printed}}")
+            raise ValueError(
+                f"computed and printed results differ: {ours.keys() ^ {e.id for e in self.printed}}"
+            )
         return [
             Row(entry, "-", Outcome.claim) if entry.id in claims else judge(entry, ours[entry.id])
             for entry in self.printed
@@ -43,11 +49,11 @@ class Section:
 
 
 SECTIONS = (
-    Section(printed.EQUATION_ONE, equation_one),
-    Section(printed.FOOTNOTE_FOUR, footnote_four),
-    Section(printed.MULTI_HEAD, multi_head),
-    Section(printed.THREE_USES, three_uses),
-    Section(printed.MASK_EXAMPLE, mask_example),
+    Section(printed.EQUATION_ONE, equation_one.results),
+    Section(printed.FOOTNOTE_FOUR, footnote_four.results),
+    Section(printed.MULTI_HEAD, multi_head.results),
+    Section(printed.THREE_USES, three_uses.results),
+    Section(printed.MASK_EXAMPLE, mask_example.results),
 )
 
 

@@ -12,7 +12,7 @@ from attnlab.model.attention import attend
 from attnlab.theory.page.rules import Ours
 
 
-def equation_one() -> Iterator[tuple[str, Ours]]:
+def results() -> Iterator[tuple[str, Ours]]:
     """(id, our value) of every result of the section."""
     q = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     k = torch.tensor([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]])

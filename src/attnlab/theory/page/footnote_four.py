@@ -15,7 +15,7 @@ from attnlab.theory.moments import Entries, draw_dot_products
 from attnlab.theory.page.rules import Ours
 
 
-def footnote_four() -> Iterator[tuple[str, Ours]]:
+def results() -> Iterator[tuple[str, Ours]]:
     """(id, our value) of every result of the section; one random stream, in the page's order."""
     signs = [sum(signs) for signs in itertools.product((-1, 1), repeat=4)]
     yield "S13", math.sqrt(sum(s**2 for s in signs) / len(signs))
@@ -29,7 +29,9 @@ def footnote_four() -> Iterator[tuple[str, Ours]]:
         yield id, [s.mean(), s.var(), s.std(), scaled.std()]
     yield "S14", shapes
 
-    pair = attend(torch.zeros(1, 2), torch.zeros(2, 2), torch.eye(2)).weights  # two equal keys reach the maximum
+    pair = attend(
+        torch.zeros(1, 2), torch.zeros(2, 2), torch.eye(2)
+    ).weights  # two equal keys reach the maximum
     yield "S19", jacobian.largest_entry(pair)
 
     for d_k, ids in ((64, ("S20", "S21")), (512, ("S22", "S23"))):

@@ -14,7 +14,7 @@ from attnlab.model.masks import causal
 from attnlab.theory.page.rules import Ours
 
 
-def mask_example() -> Iterator[tuple[str, Ours]]:
+def results() -> Iterator[tuple[str, Ours]]:
     """(id, our value) of every result of the section."""
     by_hand = attention_weights(torch.tensor([2.0, 1.0, 5.0]), causal(3)[1], None, Mask.before_softmax)
     yield "S48", [math.exp(2), math.exp(2) + math.exp(1), by_hand]

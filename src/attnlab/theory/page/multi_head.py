@@ -18,7 +18,7 @@ from attnlab.theory.factors import CORRECT
 from attnlab.theory.page.rules import Ours
 
 
-def multi_head() -> Iterator[tuple[str, Ours]]:
+def results() -> Iterator[tuple[str, Ours]]:
     """(id, our value) of every result of the section."""
     yield from _parameters()
     yield from _small_block()
@@ -52,7 +52,9 @@ def library_block(block: MultiHeadAttention) -> nn.MultiheadAttention:
 def _parameters() -> Iterator[tuple[str, Ours]]:
     block = random_block(512, 8)
     projections = [block.w_q, block.w_k, block.w_v, block.w_o]
-    one_head = [part.weight.view(8, 64, 512)[0].T.shape for part in projections[:3]]  # nn.Linear stores (out, in)
+    one_head = [
+        part.weight.view(8, 64, 512)[0].T.shape for part in projections[:3]
+    ]  # nn.Linear stores (out, in)
     yield "S25", [*one_head, block.w_o.weight.T.shape]
     yield "S26", [sum(part.weight.numel() for part in projections[:3]), 3 * 512 * 512]
     yield "S34", [part.weight.shape for part in projections]
@@ -69,9 +71,15 @@ def _small_block() -> Iterator[tuple[str, Ours]]:
         shapes.append(tensor.shape)
         return tensor
 
-    # The steps written out, against the block that does them in one call.
-    q = step(step(step(block.w_q(x)).view(batch, n, heads, d_k)).transpose(1, 2))
-    k, v = (part(x).view(batch, n, heads, d_k).transpose(1, 2) for part in (block.w_k, block.w_v))
+    # The steps written out, against the block that does them in one call: the same products in the same order.
+    projections = (block.w_q, block.w_k, block.w_v)
+    weight, bias = (
+        torch.cat([part.weight for part in projections]),
+        torch.cat([part.bias for part in projections]),
+    )
+    q, k, v = F.linear(x, weight, bias).split(d_model, dim=-1)
+    q = step(step(step(q).view(batch, n, heads, d_k)).transpose(1, 2))
+    k, v = (part.view(batch, n, heads, d_k).transpose(1, 2) for part in (k, v))
     step(k)
     weights = step(torch.softmax(step(q @ k.transpose(-2, -1) / math.sqrt(d_k)), dim=-1))
     merged = step(step(weights @ v).transpose(1, 2))
@@ -127,7 +135,9 @@ def _conventions() -> str:
     future = ~causal(n)
     x = torch.randn(1, n, 8, generator=torch.Generator().manual_seed(0))
     eye = torch.eye(n)[None]
-    sdpa = F.scaled_dot_product_attention(x, x, eye, attn_mask=causal(n))[0]  # values = identity: output = weights
+    sdpa = F.scaled_dot_product_attention(x, x, eye, attn_mask=causal(n))[
+        0
+    ]  # values = identity: output = weights
     _, mha = library_block(random_block(8, 2))(x, x, x, attn_mask=future)
     words = {True: "may look", False: "may not look"}
     sdpa_true_is_seen = bool((sdpa[future] == 0).all())

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from attnlab.theory.page.rules import AtMost, Claim, Digits, Kind, Printed, Shapes, Text
 
-SEED_0 = "torch.Generator seed 0: q then k of 100,000 pairs for d_k 4, 16, 64, 512, then q and 10 keys for 64, 512"
+SEED_0 = (
+    "torch.Generator seed 0: q then k of 100,000 pairs for d_k 4, 16, 64, 512, then q and 10 keys for 64, 512"
+)
 SEED_3 = "torch.Generator seed 3: q, k, v of 5 tokens and 4 numbers"
 SOURCE_SENTENCE = "The cat sat on the mat because it was tired."
 
@@ -77,7 +79,7 @@ FOOTNOTE_FOUR = (
     _golden("S17", "d_k 64", "-0.034 64.01 8.00 1.000", SEED_0),
     _golden("S18", "d_k 512", "-0.077 514.16 22.68 1.002", SEED_0),
     _exact("S19", "largest possible entry of the Jacobian", "0.25"),
-    _golden("S20", "d_k 64 unscaled: range, top weight, entry", "-15.8 9.5 0.8407 0.1339", SEED_0),
+    _golden("S20", "d_k 64 unscaled: range, weight, entry", "-15.8 9.5 0.8407 0.1339", SEED_0),
     _golden("S21", "d_k 64 scaled", "-2.0 1.2 0.2484 0.1867", SEED_0),
     _golden("S22", "d_k 512 unscaled", "-60.1 46.0 1.0000 0.0000", SEED_0),
     _golden("S23", "d_k 512 scaled", "-2.7 2.0 0.5176 0.2497", SEED_0),
@@ -88,11 +90,11 @@ MULTI_HEAD = (
     _shapes("S25", "W_i^Q, W_i^K, W_i^V, W^O", (512, 64), (512, 64), (512, 64), (512, 512)),
     _counts("S26", "3 x 8 x 512 x 64; three 512 x 512", "786432 786432"),
     _shapes(
-        "S27", "the twelve steps, batch 2, n 5, d_model 16, h 4",
+        "S27", "eleven steps: batch 2, n 5, d_model 16, h 4",
         (2, 5, 16), (2, 5, 16), (2, 5, 4, 4), (2, 4, 5, 4), (2, 4, 5, 4), (2, 4, 5, 5), (2, 4, 5, 5), (2, 4, 5, 4),
-        (2, 5, 4, 4), (2, 5, 16), (2, 5, 16), (2, 5, 16),
+        (2, 5, 4, 4), (2, 5, 16), (2, 5, 16),
     ),
-    _counts("S28", "problems; table; numbers a token, groups, size", "8 5 5 16 4 4"),
+    _counts("S28", "problems; table; numbers a token; groups", "8 5 5 16 4 4"),
     _exact("S29", "step by step - the block", "0.0e+00"),
     _shapes("S30", "nn.MultiheadAttention: output, weights", (2, 5, 16), (2, 4, 5, 5)),
     _bound("S31.output", "ours - library: output", "4.8e-07", 2e-6),
@@ -109,7 +111,7 @@ MULTI_HEAD = (
     _shapes("S41.shape", "encoder block: x, weights", (1, 12, 512), (1, 8, 12, 12)),
     _shapes("S65.shape", "wrong split", (1, 8, 12, 64)),
     _shapes("S66.shape", "wrong merge: output", (1, 12, 512)),
-    _counts("S68", "wrong split: token, its rows in head 1, pieces", "1 1 8 1 8 2 9 12 1 4"),
+    _counts("S68", "wrong split: token, rows in head 1, pieces", "1 1 8 1 8 2 9 12 1 4"),
     Printed(
         "S69", "True in SDPA; in nn.MultiheadAttention", Kind.exact, Text("may look, may not look")
     ),
@@ -118,7 +120,12 @@ MULTI_HEAD = (
 THREE_USES = (
     _shapes("S43.shape", "weights: encoder, decoder, cross", (1, 8, 12, 12), (1, 8, 14, 14), (1, 8, 14, 12)),
     _shapes(
-        "S45.shape", "cross: queries, keys, weights, output", (1, 14, 512), (1, 12, 512), (1, 8, 14, 12), (1, 14, 512)
+        "S45.shape",
+        "cross: queries, keys, weights, output",
+        (1, 14, 512),
+        (1, 12, 512),
+        (1, 8, 14, 12),
+        (1, 14, 512),
     ),
     _exact("S54", "weight above the diagonal, all layers: max", "0.0e+00"),
     _shapes("S56.shape", "decoder: x, weights", (1, 14, 512), (1, 8, 14, 14)),
@@ -193,7 +200,7 @@ RELEASED = (
         "0.53 0.04 0.12 0.31 0.00 0.52 0.06 0.06 0.12 0.25",
     ),
     _released_bound("S56.difference", "decoder block, ours - library", "3.3e-06", 2e-5),
-    _released("S57", "no scale: 'it', head 1, top weight: with, without", "0.75 1.00"),
+    _released("S57", "top weight of 'it', head 1: with, without scale", "0.75 1.00"),
     _released("S58", "no scale: largest weight of any row", "0.866 1.000"),
     _released("S59", "no scale: output - library", "3.36"),
     _claim("S60", "a new model without the scale trains badly", "C04, C06"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from attnlab.theory.page.rules import Outcome, Row
 
-WIDTHS = {"id": 14, "what": 50, "printed": 24, "ours": 24, "tolerance": 15, "class": 9, "result": 7}
+WIDTHS = {"id": 14, "what": 42, "printed": 22, "ours": 22, "tolerance": 12, "class": 8, "result": 7}
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -18,7 +18,12 @@ def table(rows: Sequence[Row]) -> str:
     in_full = [row for row in rows if row.outcome is Outcome.failed or len(rows) <= 4]
     for row in in_full:
         cells = _cells(row)
-        lines += ["", f"{cells['id']}  {cells['what']}", f"  printed  {cells['printed']}", f"  ours     {cells['ours']}"]
+        lines += [
+            "",
+            f"{cells['id']}  {cells['what']}",
+            f"  printed  {cells['printed']}",
+            f"  ours     {cells['ours']}",
+        ]
         if row.printed.stream:
             lines.append(f"  stream   {row.printed.stream}")
     return "\n".join([*lines, "", summary(rows)])
@@ -39,7 +44,9 @@ def summary(rows: Sequence[Row]) -> str:
 
 def as_json(rows: Sequence[Row]) -> str:
     """A list of objects with every field, in the table's order."""
-    return json.dumps([{**_cells(row), "stream": row.printed.stream} for row in rows], ensure_ascii=False, indent=1)
+    return json.dumps(
+        [{**_cells(row), "stream": row.printed.stream} for row in rows], ensure_ascii=False, indent=1
+    )
 
 
 def _cells(row: Row) -> dict[str, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from torch import Tensor
 
-Ours = float | int | bool | str | Tensor | Sequence["Ours"]
+Ours = Any  # a number, a word, a tensor, or nested sequences of them
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?")
 
@@ -35,13 +36,14 @@ class Outcome(StrEnum):
 
 def flatten(ours: Ours) -> Iterator[float | int | bool | str]:
     """Every number and word of nested sequences and tensors, in order."""
-    if isinstance(ours, Tensor):
-        ours = ours.tolist()
-    if isinstance(ours, (list, tuple)):
-        for part in ours:
-            yield from flatten(part)
-    else:
-        yield ours
+    match ours:
+        case Tensor():
+            yield from flatten(ours.tolist())
+        case list() | tuple():
+            for part in ours:
+                yield from flatten(part)
+        case _:
+            yield ours
 
 
 def like(value: float | int | bool | str, printed: str) -> str:
@@ -59,12 +61,15 @@ class Digits:
     """Words must be equal, numbers equal once written with the printed digits."""
 
     printed: str  # words and numbers between blanks
-    tolerance: str = "printed digits"
+    tolerance: str = "digits"
 
     def show(self, ours: Ours) -> str:
         """Our value in the printed form."""
         values, printed = list(flatten(ours)), self.printed.split()
-        return " ".join(like(value, text) for value, text in zip(values, printed, strict=True))
+        printed += printed[-1:] * (
+            len(values) - len(printed)
+        )  # more values than printed ones: shown, never equal
+        return " ".join(like(value, text) for value, text in zip(values, printed, strict=False))
 
     def holds(self, ours: Ours) -> bool:
         """Whether every word and digit agrees."""
@@ -84,11 +89,15 @@ class AtMost:
 
     def show(self, ours: Ours) -> str:
         """The largest of our differences."""
-        return f"{max(flatten(ours)):.1e}"
+        return f"{self._largest(ours):.1e}"
 
     def holds(self, ours: Ours) -> bool:
         """Whether all our differences lie within the bound."""
-        return max(flatten(ours)) <= self.bound
+        return self._largest(ours) <= self.bound
+
+    @staticmethod
+    def _largest(ours: Ours) -> float:
+        return max(float(value) for value in flatten(ours))
 
 
 @dataclass(frozen=True)
@@ -135,12 +144,12 @@ class Text:
 class Claim:
     """A sentence of the page that a study tests: `claims` are the numbers of its pre-registered claims."""
 
-    claims: str
+    claims: str  # numbers of the pre-registered claims
     printed: str = "-"
 
     @property
     def tolerance(self) -> str:
-        return f"see {self.claims}"
+        return self.claims
 
     def show(self, ours: Ours) -> str:
         """Nothing: a claim has no value here."""
@@ -181,15 +190,17 @@ class Row:
 
 def judge(printed: Printed, ours: Ours) -> Row:
     """Compare our value with the page's."""
-    if len(list(flatten(ours))) != len(printed.rule.printed.split()) and isinstance(printed.rule, Digits):
-        return Row(printed, " ".join(map(str, flatten(ours))), Outcome.failed)
     outcome = Outcome.passed if printed.rule.holds(ours) else Outcome.failed
     return Row(printed, printed.rule.show(ours), outcome)
 
 
 def new_number(printed: Printed, ours: Ours) -> Row:
-    """Our value on other weights. Only what holds for any weights is judged: bounds, and exact zeros."""
-    if isinstance(printed.rule, AtMost) or printed.kind is not Kind.released:
-        return judge(printed, ours)
-    values = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in flatten(ours)]
-    return Row(printed, " ".join(values), Outcome.new)
+    """Our value on other weights than the page's. Only what holds for any weights is judged: rounding differences."""
+    match printed.rule:
+        case AtMost():
+            return judge(printed, ours)
+        case Digits():
+            values = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in flatten(ours)]
+            return Row(printed, " ".join(values), Outcome.new)
+        case _:
+            return Row(printed, printed.rule.show(ours), Outcome.new)

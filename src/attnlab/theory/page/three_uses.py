@@ -15,13 +15,15 @@ from attnlab.theory.page.rules import Ours
 SOURCE_TOKENS, TARGET_TOKENS = 12, 14
 
 
-def three_uses() -> Iterator[tuple[str, Ours]]:
+def results() -> Iterator[tuple[str, Ours]]:
     """(id, our value) of every result of the section."""
     size = ModelConfig(
         name="page", d_model=512, heads=8, d_k=None, d_v=None, d_ff=64, encoder_layers=6, decoder_layers=6,
         dropout=0.0, attention_dropout=0.0, norm=Norm.post, tie_embeddings=True,
     )  # fmt: skip
-    with torch.random.fork_rng(devices=[]):  # nn.Linear draws from the global stream before `build` overwrites it
+    with torch.random.fork_rng(
+        devices=[]
+    ):  # nn.Linear draws from the global stream before `build` overwrites it
         model = build(size, CORRECT, vocab_size=64, seed=0).eval()
     generator = torch.Generator().manual_seed(0)
     src, tgt = (torch.randint(4, 64, (1, n), generator=generator) for n in (SOURCE_TOKENS, TARGET_TOKENS))

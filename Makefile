@@ -1,0 +1,45 @@
+# Everything is set up by the targets themselves: Python >= 3.11 and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUTPUT ?= outputs
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test test-all lint wheel clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/core.stamp
+	$(BIN)/attnlab run experiment=demo output=$(OUTPUT)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: $(VENV)/dev.stamp
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/mypy
+
+wheel: $(VENV)/dev.stamp
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+# torch is pinned in constraints.txt: an open range would take a CUDA build of several gigabytes.
+$(VENV)/core.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[wandb]"
+	touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@ $(VENV)/core.stamp
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attnlab needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,45 @@
+"""A stream of random draws that is the same on every platform and in every later version of Python.
+
+It calls `random.Random(seed).random()` and nothing else: Python promises that method's sequence for a seed (the
+notes on reproducibility of its `random` module), and promises it of neither choice, shuffle nor randrange.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Draws:
+    def __init__(self, seed: int) -> None:
+        """Start the stream of a seed.
+
+        Raises:
+            ValueError: the seed is negative; Random would take its absolute value and repeat another stream.
+        """
+        if seed < 0:
+            raise ValueError(f"seed is {seed}, must be 0 or above")
+        self._random = random.Random(seed).random
+
+    def below(self, bound: int) -> int:
+        return int(self._random() * bound)
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[int(self._random() * len(options))]
+
+    def pick_early(self, options: Sequence[T]) -> T:
+        """An option, the earlier the likelier: one of the first r of n with probability (r / n) ** (1/3)."""
+        share = self._random()
+        return options[int(share * share * share * len(options))]
+
+    def chance(self, probability: float) -> bool:
+        return self._random() < probability
+
+    def shuffle(self, items: list[T]) -> None:
+        """In place, Fisher-Yates."""
+        for place in range(len(items) - 1, 0, -1):
+            other = self.below(place + 1)
+            items[place], items[other] = items[other], items[place]

@@ -1,0 +1,54 @@
+import math
+
+import pytest
+
+from attnlab.measure.alarms import alarms
+
+HEALTHY = {
+    "dev/nll": 1.9, "dev/prefix_nll": 1.91, "dev/leak_gap": 1e-6, "dev/accuracy": 0.6, "test/prefix/bleu": 24.6,
+    "test/prefix/distinct": 0.97, "test/prefix/empty": 0.0, "test/cached/bleu": 24.6, "test/cached/distinct": 0.97,
+    "test/cached/empty": 0.0,
+}  # fmt: skip
+
+
+def test_a_healthy_run_raises_none():
+    assert alarms(HEALTHY) == []
+    assert alarms({}) == []
+    easy = {
+        "dev/nll": 0.05,
+        "dev/prefix_nll": 0.051,
+        "dev/leak_gap": 0.001,
+        "dev/accuracy": 0.99,
+        "test/prefix/bleu": 97.0,
+    }
+    assert alarms(easy) == []  # an easy corpus has a low loss
+    untrained = {"dev/nll": 8.9, "dev/prefix_nll": 8.9, "dev/accuracy": 0.05, "test/prefix/bleu": 0.0}
+    assert alarms(untrained) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dev/leak_gap": 0.11}, "sees the future"),
+        ({"dev/leak_gap": math.nan}, "sees the future"),
+        ({"dev/nll": 0.94}, "loss too good to be true"),
+        ({"test/prefix/bleu": 0.3}, "accuracy too good to be true"),
+        ({"test/cached/distinct": 0.09}, "collapse"),
+        ({"test/prefix/empty": 0.06}, "empty"),
+        ({"test/prefix/empty": math.nan}, "empty"),
+    ],
+)
+def test_each_sign_raises_one_sentence(change, words):
+    found = alarms(HEALTHY | change)
+    assert len(found) == 1
+    assert words in found[0]
+    assert "\n" not in found[0]
+
+
+def test_the_arms_of_the_pilot_raise_alarms():
+    zero_fill = {"dev/nll": 0.335, "dev/prefix_nll": 19.6, "dev/leak_gap": 19.3, "dev/accuracy": 0.917,
+                 "test/prefix/bleu": 0.0, "test/prefix/empty": 1.0, "test/prefix/distinct": 0.001}  # fmt: skip
+    assert len(alarms(zero_fill)) == 5
+    wrong_split = {"dev/nll": 2.164, "dev/prefix_nll": 2.53, "dev/leak_gap": 0.37, "dev/accuracy": 0.58,
+                   "test/prefix/bleu": 13.29, "test/prefix/empty": 0.0, "test/prefix/distinct": 0.9}  # fmt: skip
+    assert len(alarms(wrong_split)) == 1
