@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _groups() -> str:
-    from attnlab.config import conf_dir
+    from attnlab.compose import conf_dir
 
     lines = []
     for group in sorted(path for path in conf_dir().iterdir() if path.is_dir()):
@@ -88,7 +88,8 @@ def _groups() -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from attnlab.config import load, plain, run_id
+    from attnlab.compose import load
+    from attnlab.config import plain, run_id
 
     if any(item.startswith("experiment=") and item != "experiment=null" for item in arguments.overrides):
         return _run_study(arguments)

@@ -1,6 +1,6 @@
-"""The typed configuration: dataclasses hold the types, conf/*.yaml the values, `check` the cross-field rules.
+"""The typed configuration and the identity of a run.
 
-Hydra composes, OmegaConf converts, and past `load()` no OmegaConf object exists in the program.
+Dataclasses hold the types, conf/*.yaml the values, rules.py the rules across fields, compose.py reads it all.
 """
 
 from __future__ import annotations
@@ -9,13 +9,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from omegaconf import MISSING, DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
-from attnlab.errors import UserError
+from omegaconf import MISSING
 
 
 class Source(StrEnum):
@@ -289,50 +285,6 @@ class Config:
     fail_fast: bool = MISSING
 
 
-def conf_dir() -> Path:
-    """Folder of the YAML files: inside the installed package, or at the top of a checkout."""
-    here = Path(__file__).resolve().parent
-    installed = here / "conf"
-    return installed if installed.is_dir() else here.parents[1] / "conf"
-
-
-def load(overrides: list[str]) -> Config:
-    """Compose conf/ with command-line overrides into a checked Config; raises UserError with one sentence."""
-    return typed(compose(overrides))
-
-
-def compose(overrides: list[str]) -> DictConfig:
-    """Hydra's part: groups, defaults lists and overrides, values not yet checked."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.errors import HydraException, MissingConfigException
-
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        try:
-            return hydra_compose("config", overrides=overrides)
-        except MissingConfigException as error:
-            raise UserError(_missing_option(error)) from None
-        except (HydraException, OmegaConfBaseException) as error:
-            raise UserError(_one_sentence(error)) from None
-
-
-def typed(composed: DictConfig) -> Config:
-    """The composed values as dataclasses: types first, then the rules across fields."""
-    try:
-        merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
-        OmegaConf.resolve(merged)
-        config = OmegaConf.to_object(merged)
-    except OmegaConfBaseException as error:
-        raise UserError(_one_sentence(error)) from None
-    _refuse_text(OmegaConf.to_container(composed, resolve=True), plain(config), "")
-    from attnlab.rules import check
-
-    check(config)
-    return config
-
-
 def plain(config: Any) -> Any:
     """A dataclass as nested dicts of plain types (enums as their text), for files, hashes and trackers."""
     return json.loads(json.dumps(asdict(config)))
@@ -364,34 +316,3 @@ def run_id(config: Config) -> str:
     """Ten hexadecimal digits of the identity's hash: one cell and seed has one id in every study."""
     text = json.dumps(identity(config), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-def _one_sentence(error: Exception) -> str:
-    """Hydra's and OmegaConf's several lines as one: the key, then what was wrong."""
-    key = getattr(error, "full_key", None)
-    first = str(error).split("\n")[0].rstrip(".")
-    return f"{key}: {first[:1].lower()}{first[1:]}" if key and key not in first else first
-
-
-def _missing_option(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    group, _, option = lines[0].partition("'")[2].rpartition("'")[0].rpartition("/")
-    return f"{group}: got '{option}', allowed: {', '.join(lines[2:])}"
-
-
-def _refuse_text(raw: Any, typed_value: Any, path: str) -> None:
-    """OmegaConf reads the texts 'false' and '8' as a boolean and a number; a sweep must not."""
-    match raw, typed_value:
-        case dict(), dict():
-            for key, value in raw.items():
-                if not path.startswith("study"):  # a study's grid may hold anything; its cells are checked one by one
-                    _refuse_text(value, typed_value.get(key), f"{path}.{key}" if path else str(key))
-        case list(), list():
-            for item, typed_item in zip(raw, typed_value, strict=True):
-                _refuse_text(item, typed_item, path)
-        case str(), bool():
-            raise UserError(f"{path}: got the text '{raw}', allowed: true or false")
-        case str(), int() | float() if raw.lstrip("+-") not in ("inf", "nan"):
-            raise UserError(f"{path}: got the text '{raw}', allowed: a number")
-        case bool(), int() | float() if not isinstance(typed_value, bool):
-            raise UserError(f"{path}: got {str(raw).lower()}, allowed: a number")

@@ -8,7 +8,8 @@ from typing import BinaryIO, NamedTuple, TextIO
 
 from omegaconf import OmegaConf
 
-from attnlab.config import Config, Protocol, typed
+from attnlab.compose import typed
+from attnlab.config import Config, Protocol
 from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import UserError
 from attnlab.measure.decode import translate

@@ -81,9 +81,7 @@ ALPHABET = "".join(sorted({*"".join(SENTENCES + MARKUP)} - {*"▁▅\0"}))
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(ALPHABET, max_size=60))
 def test_text_of_known_characters_comes_back_but_for_spaces(marked, text):
-    assert marked.decode(marked.encode([text])) == [
-        " ".join(text.split(" ")).strip() and " ".join(text.split())
-    ]
+    assert marked.decode(marked.encode([text])) == [" ".join(text.split())]
 
 
 def test_control_characters_and_line_ends_of_python_come_back(kind):

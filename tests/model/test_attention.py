@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlab.config import Axes, Mask, Site, load
+from attnlab.compose import load
+from attnlab.config import Axes, Mask, Site
 from attnlab.model.attention import MultiHeadAttention, attend, attention_weights, merge_heads, split_heads
 from attnlab.model.dropout import Dropout, DropoutStream
 from attnlab.model.initialise import build

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from attnlab.config import load
+from attnlab.compose import load
 from attnlab.model.attention import MultiHeadAttention
 from attnlab.model.initialise import build, query_key_std
 from attnlab.streams import stream_seed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.config import load
+from attnlab.compose import load
 from attnlab.data.batching import Encoded, collate
 from attnlab.measure.gradients import parameter_norms
 from attnlab.model.initialise import build

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab.config import load
+from attnlab.compose import load
 from attnlab.training.schedule import learning_rate
 
 

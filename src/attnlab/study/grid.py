@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.config import Config, compose, load, run_id, typed
+from attnlab.compose import compose, load, typed
+from attnlab.config import Config, run_id
 from attnlab.errors import UserError
 
 

@@ -186,8 +186,8 @@ class Derivation:
             preverbal = tense is not Tense.FUTURE and not clause.negated and not no_one and self._chance(0.25)
             clause.adverb = self._pick_early(choices.adverbs_of(tense, preverbal, clause.negated))
             clause.fronted = fronting and not preverbal and self._chance(0.6)
-        if clause.verb.frame in choices.WITH_CIRCUMSTANCE and not clause.negated and self._chance(0.2):
-            if "P" in kinds and self._chance(0.5):
+        if clause.verb.frame in choices.WITH_CIRCUMSTANCE and not clause.negated and self._chance(0.3):
+            if "P" in kinds and self._chance(0.35):
                 clause.circumstance = self._prepositional(((self._pick(words.COMPANIONS), PERSON),))
             elif kinds & ANIMATE and "B" not in clause.verb.objects:
                 clause.circumstance = self._prepositional(((words.IN, PLACE),))

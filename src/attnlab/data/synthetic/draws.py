@@ -31,9 +31,9 @@ class Draws:
         return options[int(self._random() * len(options))]
 
     def pick_early(self, options: Sequence[T]) -> T:
-        """An option, the earlier the likelier: one of the first r of n with probability (r / n) ** (1/3)."""
+        """An option, the earlier the likelier: one of the first r of n with probability sqrt(r / n)."""
         share = self._random()
-        return options[int(share * share * share * len(options))]
+        return options[int(share * share * len(options))]
 
     def chance(self, probability: float) -> bool:
         return self._random() < probability

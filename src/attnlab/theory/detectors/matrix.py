@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from attnlab.config import AttentionConfig, ModelConfig, Norm, conf_dir, load
+from attnlab.compose import conf_dir, load
+from attnlab.config import AttentionConfig, ModelConfig, Norm
 from attnlab.model.attention import MultiHeadAttention
 from attnlab.model.initialise import build
 from attnlab.model.transformer import DecoderLayer
