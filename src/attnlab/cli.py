@@ -6,9 +6,14 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlab import __version__
 from attnlab.errors import UserError
+
+if TYPE_CHECKING:
+    from attnlab.data.tokenizer import Tokenizer
+    from attnlab.model.transformer import Transformer
 
 RUN_EXAMPLES = """
 groups (one choice each):
@@ -69,6 +74,30 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
     one.add_argument("--protocol", default="prefix", help="prefix (the arm's own code) or cached")
     one.add_argument("--beam", type=int, help="beam size (default: the run's)")
+    one = verb("inspect", _inspect, "one sentence through a finished run: tokens, shapes, top keys, alignments")
+    one.add_argument("run", help="run id or folder")
+    one.add_argument("--source", required=True, metavar="TEXT", help="a sentence in the run's source language")
+    one.add_argument("--query", metavar="WORD", help="a word of it, to look from (default: it, or the longest)")
+    one.add_argument("--figure", type=Path, metavar="PATH.png", help="also draw heat maps (extra: figures)")
+    one.add_argument("--sentences", type=int, default=200, help="dev sentences against the grammar's gold; 0: none")
+    one.add_argument("--json", action="store_true", help="JSON in place of text")
+    one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
+    one = verb("page", _page, "every number printed in the page, recomputed, beside the printed one")
+    one.add_argument("--only", action="append", default=[], metavar="ID", help="a result such as S20; may be repeated")
+    one.add_argument("--json", action="store_true", help="JSON in place of a table")
+    one.add_argument("--released", metavar="PATH_OR_ID", help="folder or Hub id of the page's model (extra: released)")
+    one.add_argument("--run", help="a finished run of yours: its numbers, as new ones")
+    one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
+    one = verb("theory", _theory, "footnote 4 as tables and figures: variance, softmax, gradients, leaks")
+    one.add_argument("folder", nargs="?", default="experiments/initialisation/results", help="where to write")
+    one = verb("check", _check, "which mistake has an attention of yours? see docs/detectors.md")
+    one.add_argument("target", help="package.module:name of an attention, or of a function that makes one")
+    one.add_argument("--mask", default="keep", help="what True in its mask means: keep (may attend) or drop")
+    one.add_argument("--causal", action="store_true", help="it masks the future by itself")
+    one.add_argument("--positions", action="store_true", help="it knows positions (rotary and the like)")
+    one.add_argument("--heads", type=int, help="number of heads, where it cannot be read off")
+    one.add_argument("--width", type=int, help="width of its input, where it cannot be read off")
+    one.add_argument("--json", action="store_true", help="JSON in place of the report")
     one = verb("sync", _sync, "upload offline W&B runs")
     one.add_argument("--output", default="outputs", help="folder that holds wandb/ (default: outputs)")
     one.add_argument("--dry-run", action="store_true", help="only list what would be uploaded")
@@ -148,6 +177,47 @@ def _translate(arguments: argparse.Namespace) -> int:
         arguments.run, Path(arguments.output), arguments.protocol, arguments.beam, sys.stdin.buffer, sys.stdout
     )
     return 0
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    from attnlab.inspection import inspect
+
+    print(
+        inspect(
+            arguments.run, Path(arguments.output), arguments.source, arguments.query, arguments.sentences,
+            arguments.figure, arguments.json,
+        )
+    )  # fmt: skip
+    return 0
+
+
+def _page(arguments: argparse.Namespace) -> int:
+    from attnlab.theory import page
+
+    def load_model(run: str) -> tuple[Transformer, Tokenizer]:
+        from attnlab.translate import load_run
+
+        trained = load_run(run, Path(arguments.output))
+        return trained.model, trained.tokenizer
+
+    return page.run(arguments.only, arguments.json, arguments.released, arguments.run, load_model)
+
+
+def _theory(arguments: argparse.Namespace) -> int:
+    from attnlab.theory import results
+
+    for path in results.write(Path(arguments.folder)):
+        print(path)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from attnlab.theory.detectors import command
+
+    return command.run(
+        arguments.target, arguments.mask, arguments.causal, arguments.positions, arguments.heads, arguments.width,
+        arguments.json,
+    )  # fmt: skip
 
 
 def _sync(arguments: argparse.Namespace) -> int:

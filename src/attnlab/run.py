@@ -94,7 +94,11 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
             return Outcome(folder.path.name, folder, status)
         folder.create()
         with _signals() as asked:
-            text = read_text(config)
+            try:
+                text = read_text(config)
+            except Exception as error:
+                folder.save_status(Status(State.failed, error=str(error)))
+                raise
             return _train_and_score(config, folder, text, device, asked, bar)
 
 

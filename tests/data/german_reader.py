@@ -1,8 +1,8 @@
-"""A small reader of German that shares no code with the generator: it parses a sentence and objects to mistakes.
+"""A small reader of German with paradigms and rules of its own: it parses a sentence and objects to
+mistakes.
 
-It knows the lexicon's data (stems, genders, plurals, participles) and its own paradigms, typed in here. A slot is a
-gender or the plural, and a case: mN is masculine nominative, pD is plural dative.
-"""
+Of the generator it knows the lexicon (stems, genders, plurals) and the forms of the verbs, which other tests
+pin. A slot is a gender or the plural, and a case: mN is masculine nominative, pD is plural dative."""
 
 import re
 from functools import cache, partial
@@ -57,6 +57,7 @@ MODAL |= {
     for past in ("konnte", "musste", "wollte", "sollte")
     for end, to in (("", "13"), ("n", "p"))
 }
+TIME_NOUNS = {"Woche", "Sommer", "Morgen", "Tagen", "Abend", "Montag", "Sonntag", "Winter", "Tag", "Monat"}
 ADVERBS = sorted((" ".join(adverb.de) for adverb in function_words.ADVERBS), key=len, reverse=True)
 SEIN_PARTICIPLES = {participle(verb): verb.sein for verb in VERBS.values()}
 INFINITIVES = {verb.prefix + verb.de for verb in VERBS.values()} | {"sein"}
@@ -123,7 +124,8 @@ def is_noun(word):
 
 
 def noun_phrase(words, start, contracted=None):
-    """The end of the noun phrase at `start` and the slots that all its words agree on; None if there is none."""
+    """The end of the noun phrase at `start` and the slots that all its words agree on; None if there is
+    none."""
     found = _noun_phrase(tuple(words[start : start + 4]), contracted)
     return found and (start + found[0], found[1])
 
@@ -306,8 +308,8 @@ def read(sentence):
     words = sentence[:-1].replace(",", " ,").split()
     if not is_noun(words[0]) or is_noun(words[1]):  # Junge Frauen
         words[0] = words[0].lower()
-    assert all(is_noun(word) or word.islower() or word in {"Woche", "Sommer", "Morgen", "Tagen", "Abend", "Montag",
-               "Sonntag", "Winter", "Tag", "Monat", ","} for word in words), sentence  # fmt: skip
+    for word in words:
+        assert is_noun(word) or word.islower() or word in TIME_NOUNS or word == ",", f"capital in {word}"
     if words[0] in SUBORDINATORS:
         comma = words.index(",")
         final(words[1:comma])

@@ -194,7 +194,7 @@ def test_it_is_translated_by_the_gender_of_the_marked_antecedent(pairs):
 
 
 def test_another_noun_often_stands_nearer_or_has_another_gender(pairs):
-    """The antecedent is not to be guessed by place: neither the first noun nor the last before the pronoun."""
+    """The antecedent cannot be guessed by place: it is neither always the first noun nor always the last."""
     marked = [pair for pair in pairs if pair.antecedent]
     singular = {noun.en: noun for noun in NOUNS.values()}
     last = first = rivals = 0
@@ -226,8 +226,7 @@ PHENOMENA = {
     "dative plural": r"\b(den|keinen|vielen|allen|diesen|meinen) (\w+en )?[A-ZÄÖÜ]\w*n\b",
     "coordination": r" und |, aber ",
     "modal verb": r"\b(kann|können|muss|müssen|will|wollen|sollten?|konnten?|mussten?|wollten?)\b",
-    "number": r"\b([Zz]wei|[Dd]rei|[Vv]ier|[Ff]ünf|[Ss]echs|[Ss]ieben|[Aa]cht|[Nn]eun|[Zz]ehn|[Ee]lf|[Zz]wölf)\b"
-    r"|(zehn|zig|ßig)\b",
+    "number": r"\b(?i:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|\w+zehn|\w+[zß]ig)\b",
 }
 
 
@@ -261,6 +260,13 @@ def test_verbal_phenomena_and_anaphora_are_frequent(pairs):
 def digest(corpus):
     text = "\n".join(f"{name}\t{pair}" for name, split in corpus.items() for pair in split)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_default_corpus_is_the_same_everywhere(splits):
+    """One digest from Python 3.11, 3.12 and 3.13, each with another hash seed. A new word or rule changes it, and
+    then no score on the corpus compares with an older one.
+    """
+    assert digest(splits) == "c9b6e6c4aa1c7a89569df1ef9d68c01febc5f6f84681f5b619d99372b05c23fd"
 
 
 def test_every_process_makes_the_same_corpus_whatever_its_hash_seed():
@@ -326,16 +332,6 @@ def test_seeds_differ_and_the_early_options_are_likelier():
     # the first r of n with probability sqrt(r / n); 0.01 is 4 standard errors
     assert abs(early.count(0) / len(early) - 1 / 4) < 0.01
     assert abs(sum(place < 4 for place in early) / len(early) - 1 / 2) < 0.01
-
-
-def test_shuffle_is_uniform():
-    draws, counts = Draws(6), {}
-    for _ in range(6_000):
-        items = ["a", "b", "c"]
-        draws.shuffle(items)
-        counts["".join(items)] = counts.get("".join(items), 0) + 1
-    assert len(counts) == 6
-    assert all(abs(count - 1000) < 150 for count in counts.values())  # 5 standard deviations
 
 
 def test_every_stem_is_used(pairs):

@@ -1,4 +1,4 @@
-"""Trees built by hand against English and German written by hand: one sentence or more for each phenomenon."""
+"""Trees built by hand against English and German written by hand: some for each phenomenon."""
 
 from functools import partial
 
@@ -249,6 +249,15 @@ def test_relative_clauses_in_every_case():
     assert both(clause(women, "smile", PRESENT)) == (
         "The women who he helped smile.",
         "Die Frauen, denen er geholfen hat, lächeln.",
+    )
+    dog = np("the dog")
+    dog.relative = clause(Relative(dog), "sleep", PRESENT)
+    shared_comma = linked(
+        clause(he(), "hear", PRESENT, object=dog), words.BECAUSE, clause(he(), "wake up", PRESENT)
+    )
+    assert both(shared_comma) == (
+        "He hears the dog that sleeps because he wakes up.",
+        "Er hört den Hund, der schläft, weil er aufwacht.",
     )
     aunt = np("an aunt")
     aunt.relative = clause(he(), "thank", PRESENT, dative=Relative(aunt))

@@ -4,6 +4,7 @@ from itertools import chain, repeat
 
 import pytest
 
+from attnlab.data import grammar
 from attnlab.data.grammar import render
 from attnlab.data.synthetic.choices import Shape
 from attnlab.data.synthetic.derivation import Derivation
@@ -61,6 +62,13 @@ def test_a_source_has_one_translation():
     assert repeated > 3_000
 
 
+def test_no_sentence_is_drawn_twice_where_the_words_are_few(monkeypatch):
+    monkeypatch.setattr(grammar, "Draws", FewWords)
+    pairs = list(chain.from_iterable(grammar.generate(2, {"train": 4000, "dev": 500, "test": 500}).values()))
+    assert len({pair.src for pair in pairs}) == len(pairs)
+    assert len({pair.tgt for pair in pairs}) == len(pairs)  # her and their are both ihr
+
+
 def test_a_noun_occurs_once_in_a_sentence(trees):
     for tree in trees:
         nouns = [phrase.noun.en for clause in all_clauses(tree) for phrase in phrases(clause)]
@@ -105,7 +113,7 @@ def test_it_can_be_one_thing_of_the_clause_before_only(trees):
         seen += 1
         contested += len(things) > 1
     assert seen > 1_500
-    assert contested > 0.2 * seen
+    assert contested > 0.15 * seen
 
 
 def test_negation_has_one_scope(trees):

@@ -234,10 +234,18 @@ def test_logits_are_chosen_from_in_fp32_whatever_the_model_computes_in():
 @pytest.mark.parametrize("protocol", Protocol)
 def test_half_precision_decodes_nearly_alike(protocol):
     model, sources = small_model(), random_sentences(40, longest=4)
-    config = replace(CONFIG, max_length_factor=0, max_length_extra=2)
-    full, half = (
-        decode(model, sources, config, protocol, precision) for precision in (Precision.fp32, Precision.bf16)
-    )
+    config, project, seen = replace(CONFIG, max_length_factor=0, max_length_extra=2), model.project, set()
+
+    def watched(hidden):
+        logits = project(hidden)
+        seen.add(logits.dtype)
+        return logits
+
+    model.project = watched
+    full = decode(model, sources, config, protocol)
+    assert seen == {torch.float32}
+    half = decode(model, sources, config, protocol, Precision.bf16)
+    assert seen == {torch.float32, torch.bfloat16}
     assert sum(a == b for a, b in zip(full, half, strict=True)) > 30
 
 
@@ -250,14 +258,15 @@ def test_logits_that_are_not_a_number_are_an_error_and_not_a_token():
             decode(model, [[5, 6]], replace(CONFIG, beam=beam), Protocol.cached)
 
 
-def test_model_still_trains_after_a_translation_longer_than_its_position_table():
+def test_translations_longer_than_the_position_table_leave_a_model_that_can_be_trained():
     model = small_model()
     with torch.no_grad():
         model.projection[EOS] = 0
     decode(model, [[5, 6]], replace(CONFIG, max_length_extra=90), Protocol.prefix)
-    assert len(model.target_embedding.positions) > 90
-    src = torch.tensor([[5, 6, EOS]])
-    model(src, torch.tensor([[BOS, 7]])).sum().backward()
+    positions = model.target_embedding.positions
+    assert len(positions) > 90
+    assert not positions.is_inference()
+    model(torch.tensor([[5, 6, EOS]]), torch.tensor([[BOS, 7]])).sum().backward()
 
 
 # ------------------------------------------------------------------------ text to text

@@ -1,13 +1,12 @@
 """The embedded synthetic English-German corpus: sentence pairs with their gold word alignment.
 
-A synchronous grammar: synthetic/derivation.py draws a tree, and synthetic/english.py and german.py each write the same
-tree down. This file joins their words to text, aligns them, and makes the splits.
+A synchronous grammar: synthetic/derivation.py draws a tree, and synthetic/english.py and synthetic/german.py
+each write the same tree down. This file joins their words to text, aligns them, and makes the splits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 from attnlab.data.synthetic import english, german
 from attnlab.data.synthetic.derivation import Derivation
@@ -75,27 +74,25 @@ def render(tree: Sentence) -> GrammarPair:
 
 
 def generate(seed: int, sizes: dict[str, int]) -> dict[str, list[GrammarPair]]:
-    """Splits of the given sizes. No sentence of either side occurs twice, within a split or between two.
+    """Splits of the given sizes, drawn in their order. No sentence of either side occurs twice in all of
+    them.
 
-    The splits depend on the seed and the sizes alone, on every platform (see synthetic/draws.py). All are cut from
-    one shuffled pool: later draws are longer, as more of the short sentences are taken, and no split may show it.
+    The splits depend on the seed and the sizes alone, on every platform (see synthetic/draws.py).
 
     Raises:
         ValueError: the seed or a size is negative.
     """
     if any(size < 0 for size in sizes.values()):
         raise ValueError(f"sizes are {sizes}, each must be 0 or above")
-    draws = Draws(seed)
-    derivation = Derivation(draws)
-    pool: list[GrammarPair] = []
+    derivation = Derivation(Draws(seed))
     seen: set[str] = set()
-    while len(pool) < sum(sizes.values()):
-        pair = render(derivation.sentence())
-        lengths = pair.src.count(" ") + 1, pair.tgt.count(" ") + 1
-        fits = min(lengths) >= MIN_WORDS and max(lengths) <= MAX_WORDS
-        if fits and pair.src not in seen and pair.tgt not in seen:
-            seen.update((pair.src, pair.tgt))
-            pool.append(pair)
-    draws.shuffle(pool)
-    remaining = iter(pool)
-    return {name: list(islice(remaining, size)) for name, size in sizes.items()}
+    splits: dict[str, list[GrammarPair]] = {name: [] for name in sizes}
+    for name, split in splits.items():
+        while len(split) < sizes[name]:
+            pair = render(derivation.sentence())
+            lengths = pair.src.count(" ") + 1, pair.tgt.count(" ") + 1
+            fits = min(lengths) >= MIN_WORDS and max(lengths) <= MAX_WORDS
+            if fits and pair.src not in seen and pair.tgt not in seen:
+                seen.update((pair.src, pair.tgt))
+                split.append(pair)
+    return splits

@@ -41,17 +41,13 @@ def expand(overrides: list[str]) -> Study:
     An override of a key that is an axis of the grid replaces that axis: seed=7, or seed=1,2,3 for several values.
     Every cell is checked here, before anything trains. Raises UserError for a study that does not exist.
     """
-    sweeps, plain = _split(overrides)
-    base = typed(compose(plain))
+    given = {key: (item, values) for item in overrides for key, values in [_values(item)]}  # the last one counts
+    base = typed(compose([item for item, values in given.values() if len(values) == 1]))
     if base.study.name is None:
         raise UserError("experiment: got nothing, allowed: a study, as in experiment=demo")
-    axes = {key: sweeps.pop(key, values) for key, values in base.study.grid.items()}
-    axes |= sweeps
-    fixed = [item for item in plain if item.partition("=")[0] not in axes]
-    for item in plain:
-        key, _, value = item.partition("=")
-        if key in axes:
-            axes[key] = [value]
+    axes = {key: given[key][1] if key in given else values for key, values in base.study.grid.items()}
+    axes |= {key: values for key, (_, values) in given.items() if len(values) > 1}
+    fixed = [item for key, (item, _) in given.items() if key not in axes]
     runs: dict[str, PlannedRun] = {}
     for cell in [*_product(axes), *_listed(base.study.cells, axes)]:
         run = _planned(fixed, cell)
@@ -59,16 +55,10 @@ def expand(overrides: list[str]) -> Study:
     return Study(base.study.name, base.study.control, base, list(runs.values()))
 
 
-def _split(overrides: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Overrides with several values (key=a,b) apart from the others; commas inside brackets are lists of Hydra's."""
-    sweeps, plain = {}, []
-    for item in overrides:
-        key, _, value = item.partition("=")
-        if "," in value and not value.startswith(("[", "{", "'", '"')):
-            sweeps[key] = value.split(",")
-        else:
-            plain.append(item)
-    return sweeps, plain
+def _values(item: str) -> tuple[str, list[str]]:
+    """An override's key and its values: key=a,b has two; commas inside brackets or quotes are Hydra's lists."""
+    key, _, value = item.partition("=")
+    return key, [value] if value.startswith(("[", "{", "'", '"')) else value.split(",")
 
 
 def _product(axes: dict[str, list[Any]]) -> Iterator[tuple[str, ...]]:

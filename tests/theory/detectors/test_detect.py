@@ -48,6 +48,36 @@ def test_wrong_functions_are_named(attention, mistake, seed):
     assert "ALARM" in text
 
 
+def test_a_mask_that_is_one_too_late_is_named():
+    def attention(q, k, v, mask=None):
+        if mask is not None:
+            shifted = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(1)
+            mask = shifted if mask.ndim == 2 else mask
+        return callables.sdpa(q, k, v, mask)
+
+    report = detect(attention)
+    assert report.mistakes == [Mistake.off_by_one]
+    assert "6 of 21 future cells" in str(report)
+
+
+@pytest.mark.parametrize("fill", [-20.0, 0.0])
+def test_R13_padding_with_a_finite_fill_is_caught(fill):
+    """The future is hidden rightly; padding keys only get a small score."""
+
+    def forward(x, keep, real):
+        scores = x @ x.transpose(-2, -1) / 8**0.5
+        if real is not None:
+            scores = scores.masked_fill(~real[:, None], fill)
+        if keep is not None:
+            scores = scores.masked_fill(~keep, -torch.inf)
+        weights = torch.softmax(scores, dim=-1)
+        return Seen(weights @ x, weights)
+
+    report = detect(Subject("mine", 8, forward, takes_keep=True, takes_real=True))
+    assert report.mistakes == [Mistake.padding]
+    assert report.alarms == [Check.padding]
+
+
 def test_two_mistakes_are_both_named():
     def attention(q, k, v, mask=None):
         return callables.masked_after(q * q.shape[-1] ** 0.5, k, v, mask)
@@ -122,6 +152,14 @@ def test_a_block_that_is_not_told_to_hide_the_future_is_checked_for_its_axes():
             y = super().forward(x)
             return y.flip(1) if self.wrong else y
 
+    class WrongSplit(nn.Module):
+        """In an encoder nothing leaks, and only the permutation shows the wrong reshape."""
+
+        def forward(self, x):
+            heads = x.reshape(len(x), 4, x.shape[1], 4)
+            return callables.sdpa(heads, heads, heads).reshape(x.shape)
+
+    assert detect(WrongSplit(), width=16, heads=4).mistakes == [Mistake.wrong_split]
     assert detect(Bidirectional(), width=16).ok
     report = detect(Bidirectional("flip"), width=16, heads=4)
     assert report.mistakes == [Mistake.mixed_tokens]

@@ -103,6 +103,34 @@ def test_the_views_equal_the_library_s_own_weights(with_tokenizer):
     assert len(results["S44"]) == len(views.target_tokens) - 1
 
 
+def test_wrong_axes_and_scale_equal_the_reshapes_written_out(with_tokenizer):
+    """S59, S65 and S66 with the library's projections and plain reshapes, as in the page's text."""
+    model, _ = marian.load(with_tokenizer)
+    views = page.views_of_released(with_tokenizer)
+    attention, x = model.model.encoder.layers[0].self_attn, views.blocks[Site.encoder].x_q
+    batch, n, width = x.shape
+    heads, size = attention.num_heads, width // attention.num_heads
+    projected = [part(x) for part in (attention.q_proj, attention.k_proj, attention.v_proj)]
+    right = [part.view(batch, n, heads, size).transpose(1, 2) for part in projected]
+    wrong = [part.view(batch, heads, n, size) for part in projected]
+
+    def attend(q, k, v, scale=size**-0.5):
+        return torch.softmax(scale * q @ k.transpose(-2, -1), dim=-1) @ v
+
+    library = views.blocks[Site.encoder].library
+    expected = {
+        "S59": attend(*right, scale=1.0).transpose(1, 2).reshape(x.shape),
+        "S65.difference": attend(*wrong).reshape(x.shape),
+        "S66.difference": attend(*right).reshape(x.shape),
+    }
+    results = dict(view_results(views))
+    for id, concat in expected.items():
+        with torch.no_grad():
+            difference = (attention.out_proj(concat) - library).abs().max().item()
+        assert results[id] == pytest.approx(difference, rel=1e-4), id
+        assert difference > 1e-3
+
+
 def test_other_weights_are_never_compared_with_the_page(with_tokenizer):
     views = replace(page.views_of_released(with_tokenizer), are_the_page_s=False)
     rows = page.rows(only=["S33", "S36", "S37", "S42", "S44", "S57", "S59"], views=views)

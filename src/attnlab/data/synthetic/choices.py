@@ -1,6 +1,4 @@
-"""What a derivation chooses from, and how often it takes each: tables in which a repeat is a weight, and the words
-of the lexicon that go together.
-"""
+"""What a derivation chooses from: tables in which a repeat is a weight, and the words that go together."""
 
 from __future__ import annotations
 
@@ -77,8 +75,8 @@ SUBORDINATORS = {
     Tense.FUTURE: (words.BECAUSE,) * 3 + (words.ALTHOUGH, words.IF),
 }
 
-# What goes together, the commonest words first: the place of a word in its table of `stems` is its rank. Only tuples,
-# as the order of a set may differ between processes.
+# What goes together, the commonest words first: the place of a word in its table of `stems` is its rank. Only
+# tuples, as the order of a set may differ between processes.
 
 
 def _by_rank(table: Mapping[str, Word], group: Callable[[Word], Hashable]) -> tuple[Word, ...]:
@@ -143,5 +141,5 @@ def modals_of(tense: Tense, negated: bool) -> tuple[Modal, ...]:
 def prepositions_of(
     options: tuple[tuple[Preposition, Kinds], ...], kinds: Kinds
 ) -> tuple[tuple[Preposition, Kinds], ...]:
-    """The prepositions that can stand before something of `kinds`, each with those of `kinds` that it takes."""
+    """The prepositions that stand before something of `kinds`, each with those of `kinds` that it takes."""
     return tuple((preposition, taken & kinds) for preposition, taken in options if taken & kinds)

@@ -1,9 +1,10 @@
 """Draws trees of the synchronous grammar: which phrases, clauses and sentences there are.
 
-Three rules keep a source to one right translation. A noun occurs once in a sentence. `it` is drawn only where its
-own clause tells the antecedent from every other thing in the clause before: "The cat sat on the mat because it was
-tired" can only mean the cat, as no mat tires. And nothing of a main clause follows a relative clause that it could
-be read into: "the book that the man bought yesterday" has the man buy yesterday.
+Three rules keep a source to one right translation. A noun occurs once in a sentence. `it` is drawn only
+where its own clause tells the antecedent from every other thing in the clause before: "The cat sat on the
+mat because it was tired" can only mean the cat, as no mat tires. And nothing of a main clause follows a
+relative clause that it could be read into: "the book that the man bought yesterday" has the man buy
+yesterday.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class Derivation:
         verb = verb or self._verb(kinds)
         if verb is BE:
             predicate = predicate or self._pick_early(choices.adjectives_of(kinds))
-        negated = self._chance(0.2) and (subject is None or _can_be_negated(subject))
+        negated = self._chance(0.2)
         if subject is None:
             kinds = predicate.kinds if predicate else verb.subjects
             subject = self._subject(kinds, known=negated)
@@ -187,7 +188,8 @@ class Derivation:
             clause.adverb = self._pick_early(choices.adverbs_of(tense, preverbal, clause.negated))
             clause.fronted = fronting and not preverbal and self._chance(0.6)
         if clause.verb.frame in choices.WITH_CIRCUMSTANCE and not clause.negated and self._chance(0.3):
-            if "P" in kinds and self._chance(0.35):
+            accompanied = clause.verb.frame is not Frame.INTRANSITIVE  # not "slept with"
+            if "P" in kinds and accompanied and self._chance(0.5):
                 clause.circumstance = self._prepositional(((self._pick(words.COMPANIONS), PERSON),))
             elif kinds & ANIMATE and "B" not in clause.verb.objects:
                 clause.circumstance = self._prepositional(((words.IN, PLACE),))
@@ -284,10 +286,3 @@ class Derivation:
         frame = self._pick((Frame.TRANSITIVE, Frame.TRANSITIVE, Frame.DATIVE))
         verbs = choices.verbs_taking(frame, kinds) or choices.verbs_taking(Frame.TRANSITIVE, kinds)
         return self._clause(tense, verb=self._pick_early(verbs), given=Relative(head))
-
-
-def _can_be_negated(subject: Argument) -> bool:
-    """Not with a quantifier: "all dogs do not bark" has two readings."""
-    if not isinstance(subject, NounPhrase):
-        return True
-    return subject.determiner in choices.KNOWN and subject.count is None

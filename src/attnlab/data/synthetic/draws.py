@@ -1,7 +1,7 @@
 """A stream of random draws that is the same on every platform and in every later version of Python.
 
-It calls `random.Random(seed).random()` and nothing else: Python promises that method's sequence for a seed (the
-notes on reproducibility of its `random` module), and promises it of neither choice, shuffle nor randrange.
+It calls `random.Random(seed).random()` and nothing else: Python promises that method's sequence for a seed
+(documentation of `random`, notes on reproducibility), and promises that of no choice, shuffle or randrange.
 """
 
 from __future__ import annotations
@@ -37,9 +37,3 @@ class Draws:
 
     def chance(self, probability: float) -> bool:
         return self._random() < probability
-
-    def shuffle(self, items: list[T]) -> None:
-        """In place, Fisher-Yates."""
-        for place in range(len(items) - 1, 0, -1):
-            other = self.below(place + 1)
-            items[place], items[other] = items[other], items[place]

@@ -22,7 +22,7 @@ def _modal(third: str, plural: str, base: str, german: str, german_plural: str, 
     return Modal(*words, german, german_plural, tense, support=base.endswith("to"))
 
 
-# The verb decides between the cases of a two-way preposition: sat behind it (dative), ran behind it (accusative).
+# The verb decides the case of a two-way preposition: sat behind it (dative), ran behind it (accusative).
 IN = Preposition(("in",), "in", Case.DATIVE)
 ON = Preposition(("on",), "auf", Case.DATIVE)
 UNDER = Preposition(("under",), "unter", Case.DATIVE)

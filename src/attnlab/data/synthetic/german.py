@@ -131,8 +131,9 @@ def _verb_tokens(clause: Clause) -> tuple[Token, list[Token], list[Token]]:
 def _middle(clause: Clause) -> list[Token]:
     """Between the two parts of the verb.
 
-    Pronouns; then what is known, the time, what is new; nicht, before all that belongs to the predicate. A negated
-    clause has kein instead of nicht where its object is indefinite. Duden, Die Grammatik: Mittelfeld, Satznegation.
+    Pronouns; then what is known, the time, what is new; nicht, before all that belongs to the predicate. A
+    negated clause has kein instead of nicht where its object is indefinite. Duden, Die Grammatik:
+    Mittelfeld, Satznegation.
     """
     arguments = ((clause.dative, Case.DATIVE), (clause.object, Case.ACCUSATIVE))
     pronouns = [token for argument, case in reversed(arguments) if isinstance(argument, Pronoun)

@@ -1,7 +1,7 @@
 """German word forms: determiners, adjectives, nouns, pronouns, verbs and numbers.
 
-A column is one of m, f, n and p: gender in the singular, and one plural for all. The paradigms are those of any
-grammar, e.g. Duden, Die Grammatik: strong, weak and mixed adjectives, n-declension, linking e.
+A column is one of m, f, n and p: the gender in the singular, and one plural for all. The paradigms are those
+of any grammar, e.g. Duden, Die Grammatik: strong, weak and mixed adjectives, n-declension, linking e.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from attnlab.data.synthetic.syntax import Agreement, Determiner, Person, Pronoun
 
 
 def _paradigm(rows: str) -> dict[tuple[Case, str], str]:
-    """Rows nominative, accusative, dative, genitive; columns masculine, feminine, neuter, plural; - is no ending."""
+    """Rows nominative, accusative, dative, genitive; columns masculine, feminine, neuter, plural; - is no
+    ending.
+    """
     cells = [row.split() for row in rows.split("|")]
     return {
         (case, column): "" if cell == "-" else cell
@@ -106,7 +108,9 @@ def noun_form(noun: Noun, plural: bool, case: Case) -> str:
 
 
 def _genitive_ending(noun: Noun) -> str:
-    """-es after a sibilant and on one syllable (des Mannes), else -s; a plural in -s marks a loan: des Parks."""
+    """-es after a sibilant and on one syllable (des Mannes), else -s; a plural in -s marks a loan: des
+    Parks.
+    """
     if noun.de.endswith(("s", "ß", "x", "z", "sch")):
         return "es"
     one_syllable = len(re.findall("[aeiouäöüy]+", noun.de.lower())) == 1 and noun.de[-1] not in "aeiou"

@@ -1,6 +1,7 @@
 """The lexicon of the synthetic corpus: the types of its words, and the stems parsed.
 
-`NOUNS`, `VERBS` and `ADJECTIVES` map English to the word; a verb's name has its particle or preposition: "turn on".
+`NOUNS`, `VERBS` and `ADJECTIVES` map English to the word; a verb's name has its particle or preposition:
+turn on.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """The stems of the synthetic corpus: each English noun, verb and adjective with its one German translation.
 
-The rows hold what cannot be derived (gender, plural, strong forms); english.py and german.py inflect the rest.
-Left out are words that would make a source ambiguous: verbs whose past equals their base (read, put), nouns
-whose plural equals their singular (sheep), and words that are both noun and verb (cook, fly).
+The rows hold what cannot be derived (gender, plural, strong forms); english.py and german.py inflect the
+rest. Left out are words that would make a source ambiguous: verbs whose past equals their base (read, put),
+nouns whose plural equals their singular (sheep), and words that are both noun and verb (cook, fly).
 
 The place of a row in its table is the rank of its word: earlier ones are drawn more often.
 
-Kinds say what goes with what, one letter each; a noun has some, a verb or an adjective lists those it accepts:
-P person, A animal, F food, D drink, V vehicle, B building or place, U furniture, S surface, T thing,
-E electric, I instrument, O opens and shuts, R something to read, K clothing.
+Kinds say what goes with what, one letter each; a noun has some, a verb or an adjective lists those it
+accepts: P person, A animal, F food, D drink, V vehicle, B building or place, U furniture, S surface, T
+thing, E electric, I instrument, O opens and shuts, R something to read, K clothing.
 """
 
 from __future__ import annotations
 
-# Kinds, then rows: english[:plural] German gender plural. mw: weak masculine (den Studenten); plural -: mass noun.
+# Kinds, then rows: english[:plural] German gender plural. mw: weak masculine (den Studenten); -: mass noun.
 NOUNS = {
     "P": """
         man:men Mann m Männer; woman:women Frau f Frauen; child:children Kind n Kinder; boy Junge mw Jungen;
@@ -87,10 +87,10 @@ NOUNS = {
         glove Handschuh m Handschuhe; blouse Bluse f Blusen""",
 }
 
-# Frame, then rows: english[:past] german[:third person[:participle]][+] subjects [objects [english and german
-# preposition, case]]. a+b: the English particle moves (turn it on); a_b: it stays (look for it). prefix|verb: the
-# German prefix separates. Third person without the prefix, participle with it; +: perfect with sein. Verbs of
-# position and motion list the kinds of their places under objects.
+# Frame, then rows: english[:past] german[:third person[:participle]][+] subjects [objects [english preposition,
+# german preposition, case]]. a+b: the English particle moves (turn it on); a_b: it stays (look for it).
+# prefix|verb: the German prefix separates. The third person is without the prefix, the participle with it; +: the
+# perfect is with sein. Verbs of position and motion list the kinds of their places under objects.
 VERBS = {
     "intransitive": """
         sleep:slept schlafen:schläft:geschlafen PA; get_up:got auf|stehen::aufgestanden+ PA;
@@ -116,12 +116,12 @@ VERBS = {
         lock ab|schließen::abgeschlossen P O; turn+off aus|schalten P E; tidy+up auf|räumen P B;
         try+on:tried an|probieren P K; look_at an|sehen:sieht:angesehen PA PAVBTRK; watch beobachten PA PAV;
         chase jagen PA A; bite:bit beißen::gebissen A PA; feed:fed füttern P A; greet grüßen P P;
-        kiss küssen P P; understand:understood verstehen::verstanden P PR; admire bewundern P PABRK;
+        praise loben P PA; understand:understood verstehen::verstanden P PR; admire bewundern P PABRK;
         destroy zerstören PA BUTRV; describe beschreiben::beschrieben P PABRTV;
         choose:chose aus|suchen P FVUTRK; pack ein|packen P TRK; borrow aus|leihen::ausgeliehen P VTR;
         play spielen P I; catch:caught fangen:fängt:gefangen PA A; protect beschützen P PAB; save retten P PA;
         miss vermissen P PA; eat+up:ate auf|essen:isst:aufgegessen PA F;
-        examine untersuchen::untersucht P PAVT; touch berühren PA PATK""",
+        examine untersuchen::untersucht P PAVT; touch berühren PA TKUV""",
     "dative": """
         help helfen:hilft:geholfen P PA; thank danken P P; listen_to zu|hören P P; follow folgen+ PA PAV;
         belong_to gehören AVBTRK P; answer antworten P P; congratulate gratulieren P P;
@@ -136,8 +136,8 @@ VERBS = {
         drive:drove fahren:fährt:gefahren+ PV B; jump springen::gesprungen+ PA SU; climb klettern+ PA S;
         crawl kriechen::gekrochen+ PA BUV""",
     "position": """
-        sit:sat sitzen::gesessen PA BSUV; stand:stood stehen::gestanden PAUV BSUV; lie:lay liegen::gelegen PATRK BSU;
-        live wohnen P B; work arbeiten P B""",
+        sit:sat sitzen::gesessen PA BSUV; stand:stood stehen::gestanden PAUV BSUV;
+        lie:lay liegen::gelegen PATRK BSU; live wohnen P B; work arbeiten P B""",
     "placing": """
         place legen P TRK; throw:threw werfen:wirft:geworfen P TRK; carry tragen:trägt:getragen PA TRKU;
         push schieben::geschoben P VU; pull ziehen::gezogen PA VU""",
@@ -148,7 +148,8 @@ VERBS = {
     "weather": """
         rain regnen -; snow schneien -""",
     "content": """
-        say:said sagen P; believe glauben P; hope hoffen P; claim behaupten P; fear fürchten P; notice bemerken P""",
+        say:said sagen P; believe glauben P; hope hoffen P; claim behaupten P; fear fürchten P;
+        notice bemerken P""",
 }
 
 # Rows: english german[:stem before endings] kinds.

@@ -1,8 +1,8 @@
 """The trees of the synchronous grammar: one tree, two linearisations (english.py, german.py).
 
-Nothing here belongs to one language. Both linearisations tag their words with the keys of the tree parts that the
-words express, and words that share a key are aligned: the gold alignment follows from the grammar alone.
-Nodes are compared by identity, so one node may stand at one place of one tree only.
+Nothing here belongs to one language. Both linearisations tag their words with the keys of the parts of the
+tree that the words express, and words that share a key are aligned: the gold alignment follows from the
+grammar. Nodes are compared by identity, so one node may stand at one place of one tree only.
 """
 
 from __future__ import annotations
@@ -179,8 +179,9 @@ def is_indefinite(argument: Argument | None) -> bool:
 def adverb_tokens(clause: Clause, words: tuple[str, ...], side: int) -> list[Token]:
     """The adverb's words of one side (0 English, 1 German), keyed by its own alignment."""
     links = clause.adverb.links if clause.adverb else ()
-    keys = [tuple(key(clause, Part.ADVERB + number) for number, link in enumerate(links) if link[side] == place)
-            for place in range(len(words))]  # fmt: skip
+    keys: list[tuple[Key, ...]] = [()] * len(words)
+    for number, link in enumerate(links):
+        keys[link[side]] += (key(clause, Part.ADVERB + number),)
     return list(zip(words, keys, strict=True))
 
 

@@ -141,7 +141,7 @@ def padding(subject: Subject, generator: torch.Generator) -> Finding:
     x = draw(subject, 2, TOKENS, generator)
     real = torch.ones(2, TOKENS, dtype=torch.bool)
     real[1, length:] = False
-    x[1, length:] *= 100
+    x[1, length:] *= 1e4  # so that a finite fill shows, and an added constant gives way
     keeps = [(None, None)] + ([(causal(TOKENS), causal(length))] if subject.takes_keep else [])
     changes = []
     for keep, short_keep in keeps:
@@ -177,7 +177,7 @@ def scale(subject: Subject, generator: torch.Generator) -> Finding:
     if subject.kernel is None or subject.d_k is None:
         return Finding(Check.scale, None, "q and k cannot be given to it")
     q, k, _ = ready_heads(subject, generator)
-    q = q / 2  # small scores: no weight underflows without the scale
+    q = q / math.sqrt(subject.d_k)  # scores of size 1 even without the scale: no weight underflows
     weights, products = kernel_weights(subject, q, k, None), q @ k.transpose(-2, -1)
     if subject.hides_future:  # the last query alone sees every key
         weights, products = weights[:, :, -1:], products[:, :, -1:]

@@ -35,6 +35,7 @@ class Mistake(StrEnum):
     after_softmax = "the mask of the future is applied after the softmax"
     finite_fill = "forbidden scores get a finite number"
     no_mask = "the mask of the future has no effect"
+    off_by_one = "the mask lets each token see the next one"
     inverted_mask = "the mask of the future is read the other way round"
     numerics = "large scores overflow or underflow"
     leak = "the future leaks in"
@@ -56,6 +57,7 @@ FIX = {
     Mistake.after_softmax: "set forbidden scores to -inf before the softmax, not weights to 0 after it",
     Mistake.finite_fill: "fill forbidden scores with -inf",
     Mistake.no_mask: "pass the mask on to the scores",
+    Mistake.off_by_one: "query i may look at key j only if j <= i: tril() with diagonal 0",
     Mistake.inverted_mask: "give the complement, or tell `detect` with mask='drop' that True means may not attend",
     Mistake.numerics: "mask before the softmax, and subtract the maximum of what is left before the exponential",
     Mistake.leak: "look for what mixes positions beside the weights",
@@ -108,7 +110,7 @@ def diagnose(subject: Subject, findings: Sequence[Finding], seed: int = 0) -> li
         found.append(_future(subject, by_check[Check.causality], seed))
     elif alarm(Check.prefix):
         found.append(Diagnosis(Mistake.length, says(Check.prefix)))
-    if alarm(Check.padding) and not alarm(Check.permutation) and not _same_mask_everywhere(found):
+    if alarm(Check.padding) and not alarm(Check.permutation) and not _explains_padding(found):
         found.append(Diagnosis(Mistake.padding, says(Check.padding)))
     if alarm(Check.row_sums) and not found:
         found.append(Diagnosis(Mistake.not_normalised, says(Check.row_sums)))
@@ -127,10 +129,13 @@ def _columns_sum_to_one(subject: Subject, seed: int) -> bool:
     return difference(columns, torch.ones_like(columns)) <= 10 * subject.tolerance
 
 
-def _same_mask_everywhere(found: Sequence[Diagnosis]) -> bool:
-    """Whether a mistake of the mask was found already: it explains wrong padding too."""
-    of_the_mask = (Mistake.after_softmax, Mistake.finite_fill, Mistake.no_mask, Mistake.inverted_mask)
-    return any(diagnosis.mistake in of_the_mask for diagnosis in found)
+def _explains_padding(found: Sequence[Diagnosis]) -> bool:
+    """Whether a mistake that was found already goes wrong for padding too."""
+    explaining = {
+        Mistake.after_softmax, Mistake.finite_fill, Mistake.no_mask, Mistake.off_by_one, Mistake.inverted_mask,
+        Mistake.numerics,
+    }  # fmt: skip
+    return any(diagnosis.mistake in explaining for diagnosis in found)
 
 
 def _future(subject: Subject, finding: Finding, seed: int) -> Diagnosis:
@@ -148,6 +153,9 @@ def _future(subject: Subject, finding: Finding, seed: int) -> Diagnosis:
             )
         if _reads_the_complement(subject, x, keep):
             return Diagnosis(Mistake.inverted_mask, f"{finding.says}; with the opposite mask none does")
+    moves = dependence(lambda x: subject.forward(x, keep_for(subject, TOKENS), None).out, x)
+    if torch.equal(leaking(moves, subject.tolerance), ~keep & causal(TOKENS + 1)[1:, :-1]):
+        return Diagnosis(Mistake.off_by_one, finding.says)
     weights = masked_weights(subject, True, torch.Generator().manual_seed(seed))
     if weights is not None:
         return _from_weights(finding, weights, keep[: weights.shape[-2], : weights.shape[-1]])

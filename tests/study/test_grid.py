@@ -1,0 +1,57 @@
+"""Grids: which runs a study has, and what the command line changes about them."""
+
+import pytest
+
+from attnlab.config import run_id
+from attnlab.compose import load
+from attnlab.errors import UserError
+from attnlab.study.grid import expand
+
+
+def test_demo_is_the_product_of_its_axes():
+    study = expand(["experiment=demo"])
+    assert (study.name, study.control) == ("demo", "correct")
+    assert [run.config.attention.name for run in study.runs] == ["correct", "no_scale", "mask_after_softmax", "zero_fill"]
+    assert all(run.problem is None for run in study.runs)
+
+
+def test_a_run_of_a_study_is_the_single_run_with_the_same_settings():
+    (run,) = expand(["experiment=demo", "attention=correct"]).runs
+    single = load(["train.steps=600", "train.warmup=150", "train.checkpoint_every=50"])
+    assert run.run_id == run_id(single)
+
+
+def test_the_command_line_narrows_and_widens_axes():
+    study = expand(["experiment=demo", "seed=1,2,3", "attention=no_scale"])
+    assert [(run.config.attention.name, run.config.seed) for run in study.runs] == [("no_scale", s) for s in (1, 2, 3)]
+    assert len(expand(["experiment=demo", "model.heads=2,4"]).runs) == 8
+
+
+def test_R50_cells_that_are_the_same_run_stand_once():
+    study = expand(["experiment=demo", "attention=correct", "model.d_k=16,null,8"])  # nano: d_model / heads = 16
+    assert len(study.runs) == 2
+
+
+def test_R18_impossible_cells_are_named_with_the_reason_before_anything_trains():
+    study = expand(["experiment=demo", "attention=correct", "model.heads=3,4"])
+    assert [run.config is None for run in study.runs] == [True, False]
+    assert "divisor of d_model" in study.runs[0].problem
+
+
+def test_an_override_that_no_cell_can_have_is_an_error_at_once():
+    with pytest.raises(UserError, match=r"model\.dk"):
+        expand(["experiment=demo", "model.dk=3"])
+
+
+def test_listed_cells_stand_beside_the_product_and_run_through_the_seeds():
+    cells = "study.cells=[{attention: wrong_merge, attention.where.sites: [encoder]}]"
+    study = expand(["experiment=demo", "attention=correct", "seed=1,2", cells])
+    assert [(r.config.attention.name, r.config.seed) for r in study.runs] == [
+        ("correct", 1), ("correct", 2), ("wrong_merge", 1), ("wrong_merge", 2),
+    ]  # fmt: skip
+    assert [str(site) for site in study.runs[-1].config.attention.where.sites] == ["encoder"]
+
+
+def test_without_a_study_there_is_no_grid():
+    with pytest.raises(UserError, match="experiment=demo"):
+        expand(["seed=2"])

@@ -1,0 +1,47 @@
+"""Launching: side by side or in turn, one failure among others, and the same command again."""
+
+import pytest
+
+from attnlab.run import folder_of
+from attnlab.study.grid import expand
+from attnlab.study.launch import launch
+from attnlab.summary import study_table
+from attnlab.tracking.status import State
+from end_to_end.conftest import SMALL
+
+DEMO = ["experiment=demo", *SMALL, "track=none", "attention=correct,zero_fill", "decode.protocols=[prefix]"]
+
+
+@pytest.mark.parametrize("launcher", ["serial", "local"])
+def test_every_run_is_done_and_a_second_launch_trains_nothing(tmp_path, launcher, capfd):
+    study = expand([*DEMO, f"output={tmp_path}", f"launch={launcher}"])
+    states = launch(study)
+    assert list(states.values()) == [State.done] * 2
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("status.json")}
+    assert launch(study) == states
+    assert written == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("status.json")}
+    assert "0 to run" in capfd.readouterr().err
+    shown = study_table(study)
+    for planned in study.runs:
+        results = folder_of(planned.config).read_status().results
+        row = next(line for line in shown.splitlines() if line.startswith(planned.config.attention.name))
+        assert f"{results['final/dev/nll']:.3f}" in row
+        assert f"{results['test/prefix/bleu']:.3f}" in row
+
+
+def test_R39_one_failed_run_takes_no_other_down_and_is_retried_only_when_asked(tmp_path, capfd):
+    bad = [*DEMO, f"output={tmp_path}", "launch=serial", "data.tokenizer.vocab_size=300,100000"]
+    states = launch(expand(bad))
+    assert sorted(states.values()) == [State.done, State.done, State.failed, State.failed]
+    assert "too large" in capfd.readouterr().err
+    launch(expand(bad))
+    assert "0 to run" in capfd.readouterr().err
+    launch(expand([*bad, "retry=true"]))
+    assert "2 to run" in capfd.readouterr().err
+
+
+def test_fail_fast_stops_at_the_first_failure(tmp_path):
+    bad = [*DEMO, f"output={tmp_path}", "launch=serial", "data.tokenizer.vocab_size=100000,300", "fail_fast=true"]
+    states = launch(expand(bad))
+    assert list(states.values()).count(State.failed) == 1
+    assert State.done not in states.values()
