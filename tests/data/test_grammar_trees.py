@@ -1,6 +1,6 @@
 """The rules that keep one source to one right translation, checked on the trees that a derivation draws."""
 
-from itertools import chain, repeat
+from itertools import chain
 
 import pytest
 
@@ -10,7 +10,7 @@ from attnlab.data.synthetic.choices import Shape
 from attnlab.data.synthetic.derivation import Derivation
 from attnlab.data.synthetic.draws import Draws
 from attnlab.data.synthetic.lexicon import BE, Gender, Tense
-from attnlab.data.synthetic.syntax import Clause, Determiner, NounPhrase, Person, Pronoun
+from attnlab.data.synthetic.syntax import Determiner, NounPhrase, Person, Pronoun
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +55,11 @@ class FewWords(Draws):
 
 def test_a_source_has_one_translation():
     derivation, translations, repeated = Derivation(FewWords(3)), {}, 0
-    for _ in range(30_000):
+    for _ in range(20_000):
         pair = render(derivation.sentence())
         repeated += pair.src in translations
         assert translations.setdefault(pair.src, pair) == pair
-    assert repeated > 3_000
+    assert repeated > 2_000
 
 
 def test_no_sentence_is_drawn_twice_where_the_words_are_few(monkeypatch):
@@ -159,6 +159,6 @@ def test_verbs_get_what_they_accept(trees):
 
 def test_a_stream_goes_on_where_it_was():
     together, apart = Derivation(Draws(9)), Derivation(Draws(9))
-    first = [render(tree) for tree in (together.sentence() for _ in repeat(None, 20))]
+    first = [render(together.sentence()) for _ in range(20)]
     assert first == [render(apart.sentence()) for _ in range(20)]
-    assert isinstance(together.sentence().main, Clause)
+    assert render(together.sentence()) not in first

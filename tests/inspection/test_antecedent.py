@@ -65,7 +65,9 @@ def test_chance_and_its_spread_against_draws():
 
 def test_means_over_rows():
     looks = [torch.tensor([[True, False]]), torch.tensor([[True, True]])]
-    rows = [Row(look, torch.tensor([[0.2, w]]), 4, 0.1 * w) for look, w in zip(looks, (0.0, 1.0), strict=True)]
+    rows = [
+        Row(look, torch.tensor([[0.2, w]]), 4, 0.1 * w) for look, w in zip(looks, (0.0, 1.0), strict=True)
+    ]
     found = Antecedents.over(rows)
     assert found.share.tolist() == [[1.0, 0.5]]
     torch.testing.assert_close(found.weight, torch.tensor([[0.2, 0.5]]))
@@ -76,6 +78,20 @@ def test_means_over_rows():
 
 def test_content_words():
     content = ["cat", "Cats", "dog,", "man's", "children", "sees", "slept.", "old"]
-    function = ["The", "it", "is", "was", "did", "will", "not", "because", "in", "often", "fifty-six", "my", "who"]
+    function = [
+        "The",
+        "it",
+        "is",
+        "was",
+        "did",
+        "will",
+        "not",
+        "because",
+        "in",
+        "often",
+        "fifty-six",
+        "my",
+        "who",
+    ]
     assert [word for word in content if not is_content(word)] == []
     assert [word for word in function if is_content(word)] == []

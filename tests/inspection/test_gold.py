@@ -36,7 +36,9 @@ class Pointing:
 def pointing(tiny, monkeypatch):
     """A run whose first piece of target word j, as input or as prediction, looks at source word j."""
     monkeypatch.setattr(gold, "quiet", lambda model: torch.no_grad())
-    src, tgt = (word_pieces(tiny.tokenizer.pieces(ids)) for ids in tiny.tokenizer.encode([PAIR.src, PAIR.tgt]))
+    src, tgt = (
+        word_pieces(tiny.tokenizer.pieces(ids)) for ids in tiny.tokenizer.encode([PAIR.src, PAIR.tgt])
+    )
     end = max(map(max, src)) + 1
 
     def make(shift):

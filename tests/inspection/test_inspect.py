@@ -37,7 +37,10 @@ def recorder(tiny, shown):
 
 
 def test_translation_is_the_one_of_attnlab_translate(tiny, shown):
-    assert shown.translation == translate(tiny.model, tiny.tokenizer, [SOURCE], tiny.config.decode, Protocol.prefix)[0]
+    assert (
+        shown.translation
+        == translate(tiny.model, tiny.tokenizer, [SOURCE], tiny.config.decode, Protocol.prefix)[0]
+    )
     assert shown.target_tokens[1:] == shown.next_tokens[:-1]
     assert (shown.target_tokens[0].strip(), shown.next_tokens[-1].strip()) == ("<s>", "</s>")
 
@@ -114,12 +117,16 @@ def test_text_has_every_view(tiny_run, capsys):
 
 def test_json_holds_the_same_numbers(shown, tiny_run, capsys):
     run, output = tiny_run
-    assert main(["inspect", run, "--output", str(output), "--source", SOURCE, "--sentences", "5", "--json"]) == 0
+    assert (
+        main(["inspect", run, "--output", str(output), "--source", SOURCE, "--sentences", "5", "--json"]) == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["tokens"] == {"source": shown.source_tokens, "target": shown.target_tokens}
     assert found["shapes"]["cross"]["weights"] == [1, 3, len(shown.target_tokens), len(shown.source_tokens)]
     assert found["query"]["top_keys"] == shown.top_keys()
-    assert [row["layers"] for row in found["alignment"]] == [list(row) for row in zip(*shown.alignment(), strict=True)]
+    assert [row["layers"] for row in found["alignment"]] == [
+        list(row) for row in zip(*shown.alignment(), strict=True)
+    ]
     assert found["decoder_table"] == shown.decoder_table().tolist()
     assert found["gold"]["alignments"]["sentences"] == 5
     for layer in (layer for layers in found["gold"]["alignments"]["layers"].values() for layer in layers):

@@ -36,4 +36,10 @@ def test_pooling_keeps_the_sum_of_each_row_and_leading_axes():
 
 
 def test_bare_words():
-    assert [bare(word) for word in ("It,", "„Katze“", "man's", "fifty-six.", "...")] == ["it", "katze", "man's", "fifty-six", ""]
+    assert [bare(word) for word in ("It,", "„Katze“", "man's", "fifty-six.", "...")] == [
+        "it",
+        "katze",
+        "man's",
+        "fifty-six",
+        "",
+    ]

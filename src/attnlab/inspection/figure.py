@@ -37,6 +37,7 @@ class HeatMap(NamedTuple):
     weights: Tensor
     rows: list[str]
     columns: list[str]
+    new_line: bool = False
 
 
 class Box(NamedTuple):
@@ -62,7 +63,9 @@ def heat_maps(view: View) -> list[HeatMap]:
         HeatMap(f"encoder, layer 1, query '{view.query}'", view.query_weights(), heads, source),
         HeatMap(f"decoder, layer {len(decoder)}, mean of heads", decoder[-1].mean(0), target, target),
         *(
-            HeatMap(f"cross-attention, layer {layer}, mean of heads", weights.mean(0), rows, source)
+            HeatMap(
+                f"cross-attention, layer {layer}, mean of heads", weights.mean(0), rows, source, layer == 1
+            )
             for layer, weights in enumerate(cross, start=1)
         ),
     ]
@@ -99,11 +102,11 @@ def layout(maps: Sequence[HeatMap]) -> tuple[list[Box], float, float]:
     """Boxes from left to right in lines, with room for labels and titles, and the width and height of it all."""
     boxes: list[Box] = []
     x, top, line_height, width = GAP, HEADER, 0.0, 6.0
-    for title, _, rows, columns in maps:
+    for title, _, rows, columns, new_line in maps:
         labels, below = (LETTER * max(map(len, side)) + 0.1 for side in (rows, columns))
         cells_wide, cells_high = CELL * len(columns), CELL * len(rows)
         block = max(labels + cells_wide, labels + LETTER * len(title)) + GAP
-        if x > GAP and x + block > LINE_WIDTH:
+        if new_line or (x > GAP and x + block > LINE_WIDTH):
             x, top, line_height = GAP, top + line_height, 0.0
         boxes.append(Box(x + labels, top + TITLE, cells_wide, cells_high))
         x += block

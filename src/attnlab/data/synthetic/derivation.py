@@ -245,8 +245,8 @@ class Derivation:
             if not verbs:
                 return None
             someone = "P" in kinds_of(first.subject) and self._chance(0.7)
-            subject = taken_up(first.subject) if someone else None
-            subject = subject or self._noun_phrase(PERSON, choices.KNOWN, known=True)
+            same = taken_up(first.subject) if someone else None
+            subject = same or self._noun_phrase(PERSON, choices.KNOWN, known=True)
             return self._clause(tense, subject=subject, verb=self._pick_early(verbs), given=it)
         if self._chance(0.6) and link is not words.BEFORE:
             adjectives = choices.adjectives_of(kinds, rivals)
@@ -266,7 +266,7 @@ class Derivation:
 
     def _with_relative(self, tense: Tense) -> Sentence:
         clause = self._clause(tense, adverb=0.4, fronting=True)
-        arguments = [clause.subject]
+        arguments: list[Argument | None] = [clause.subject]
         if clause.complement is None and clause.circumstance is None:  # nothing may follow an object's
             arguments += [clause.dative if clause.object is None else clause.object]
         heads = [phrase for phrase in arguments if isinstance(phrase, NounPhrase) and not phrase.owner]

@@ -132,21 +132,23 @@ def _verb_group(clause: Clause) -> list[Token]:
     finite, negation = (key(clause, Part.FINITE),), (key(clause, Part.NOT),)
     main = (key(clause, Part.VERB),)
     modal = clause.modal
+    auxiliary: list[Token]
+    verb: list[Token] = [(clause.verb.en, main)]
     do = "did" if clause.tense is Tense.PAST else "does" if person is Agreement.THIRD else "do"
     if clause.tense is Tense.FUTURE:
-        auxiliary, verb = [("will", finite)], (clause.verb.en, main)
+        auxiliary = [("will", finite)]
     elif modal and clause.negated and modal.support:
-        auxiliary, verb = [(do, finite)], (clause.verb.en, main)
+        auxiliary = [(do, finite)]
     elif modal:
         words = modal.en_third if person is Agreement.THIRD else modal.en
-        auxiliary, verb = [(word, finite) for word in words], (clause.verb.en, main)
+        auxiliary = [(word, finite) for word in words]
     elif clause.verb.frame is Frame.COPULA:
-        auxiliary, verb = [(verb_form(clause.verb, clause.tense, person), finite + main)], None
+        auxiliary, verb = [(verb_form(clause.verb, clause.tense, person), (*finite, *main))], []
     elif clause.negated:
-        auxiliary, verb = [(do, finite)], (clause.verb.en, main)
+        auxiliary = [(do, finite)]
     else:
-        auxiliary, verb = [], (verb_form(clause.verb, clause.tense, person), finite + main)
-    tokens: list[Token] = auxiliary
+        auxiliary, verb = [], [(verb_form(clause.verb, clause.tense, person), (*finite, *main))]
+    tokens = auxiliary
     if clause.negated:
         if auxiliary[-1][0] == "can":
             tokens = [("cannot", finite + negation)]
@@ -157,7 +159,7 @@ def _verb_group(clause: Clause) -> list[Token]:
     if clause.adverb and clause.adverb.preverbal:
         adverb = adverb_tokens(clause, clause.adverb.en, 0)
         tokens = adverb + tokens if modal and modal.support else tokens + adverb
-    return [*tokens, verb] if verb else tokens
+    return tokens + verb
 
 
 def _objects(clause: Clause) -> list[Token]:

@@ -18,8 +18,15 @@ def _adverb(english: str, german: str, links: str, tenses: str, *, preverbal: bo
 
 
 def _modal(third: str, plural: str, base: str, german: str, german_plural: str, tense: Tense) -> Modal:
-    words = (tuple(english.split()) for english in (plural, third, base))
-    return Modal(*words, german, german_plural, tense, support=base.endswith("to"))
+    return Modal(
+        en=tuple(plural.split()),
+        en_third=tuple(third.split()),
+        en_base=tuple(base.split()),
+        de=german,
+        de_plural=german_plural,
+        tense=tense,
+        support=base.endswith("to"),
+    )
 
 
 # The verb decides the case of a two-way preposition: sat behind it (dative), ran behind it (accusative).

@@ -89,8 +89,8 @@ NOUNS = {
 
 # Frame, then rows: english[:past] german[:third person[:participle]][+] subjects [objects [english preposition,
 # german preposition, case]]. a+b: the English particle moves (turn it on); a_b: it stays (look for it).
-# prefix|verb: the German prefix separates. The third person is without the prefix, the participle with it; +: the
-# perfect is with sein. Verbs of position and motion list the kinds of their places under objects.
+# prefix|verb: the German prefix separates. The third person is without the prefix, the participle with it.
+# +: the perfect is with sein. Verbs of position and motion list the kinds of their places under objects.
 VERBS = {
     "intransitive": """
         sleep:slept schlafen:schläft:geschlafen PA; get_up:got auf|stehen::aufgestanden+ PA;
