@@ -8,12 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from end_to_end.conftest import SMALL
 
 import attnlab
 from attnlab.cli import main
 from attnlab.compose import load
 from attnlab.run import run
-from end_to_end.conftest import SMALL
 
 ROOT = Path(attnlab.__file__).resolve().parents[2]
 
@@ -29,7 +29,14 @@ def test_help_of_run_shows_groups_choices_and_examples(capsys):
         main(["run", "--help"])
     assert caught.value.code == 0
     shown = capsys.readouterr().out
-    for word in ("attention", "zero_fill", "multi30k", "nano", "attnlab run attention=no_scale seed=2", "experiment=demo"):
+    for word in (
+        "attention",
+        "zero_fill",
+        "multi30k",
+        "nano",
+        "attnlab run attention=no_scale seed=2",
+        "experiment=demo",
+    ):
         assert word in shown
 
 
@@ -80,8 +87,15 @@ def test_translate_names_the_line_that_is_not_utf_8(finished, capsys, monkeypatc
 
 
 def test_importing_the_command_line_is_quick_and_brings_no_torch():
-    code = "import sys, attnlab.cli; print(sorted({'torch', 'wandb', 'datasets', 'hydra'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, attnlab.cli; print(sorted({'torch', 'wandb', 'datasets', 'hydra'} & set(sys.modules)))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_a_run_without_a_tracker_imports_no_optional_package(tmp_path):
@@ -109,7 +123,9 @@ def test_the_wheel_carries_conf_and_works_from_any_folder(tmp_path):
     venv.create(home, system_site_packages=True, with_pip=True)
     python = home / "bin" / "python"
     parent = next(path for path in map(Path, sys.path) if (path / "torch").is_dir())
-    subprocess.run([python, "-m", "pip", "install", "--no-deps", "--quiet", str(wheel)], check=True, capture_output=True)
+    subprocess.run(
+        [python, "-m", "pip", "install", "--no-deps", "--quiet", str(wheel)], check=True, capture_output=True
+    )
     shown = subprocess.run(
         [python, "-m", "attnlab", "run", "--show"], cwd=tmp_path, capture_output=True, text=True, check=True,
         env={"PYTHONPATH": str(parent), "PATH": ""},

@@ -68,7 +68,10 @@ def test_R50_a_wrong_setting_is_one_sentence_with_key_value_and_what_is_allowed(
     [
         (["attention=zero_fill", "attention.where.sites=[encoder]"], ["attention.where.sites", "decoder"]),
         (["attention=wrong_split", "attention.where.heads=[1]"], ["attention.where.heads", "split"]),
-        (["attention=mask_after_softmax", "attention.mask_fill=0"], ["attention.mask_fill", "before_softmax"]),
+        (
+            ["attention=mask_after_softmax", "attention.mask_fill=0"],
+            ["attention.mask_fill", "before_softmax"],
+        ),
         (["model.heads=3", "model.d_k=7"], ["model.heads", "model.d_v"]),
         (["attention=additive", "attention.qk_norm=true"], ["qk_norm", "dot"]),
     ],
@@ -94,10 +97,14 @@ def test_R50_values_have_the_type_that_was_meant():
     assert config.track.tags == ["a", "b"]
 
 
-@pytest.mark.parametrize("path", sorted(conf_dir().glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(conf_dir().glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}"
+)
 def test_every_file_of_every_group_composes(path):
     extra = {"files": ["data.dir=x"], "hub": ["data.repository=a/b", "data.revision=c"]}
-    load([f"{path.parent.name}={path.stem}", *(extra.get(path.stem, []) if path.parent.name == "data" else [])])
+    load(
+        [f"{path.parent.name}={path.stem}", *(extra.get(path.stem, []) if path.parent.name == "data" else [])]
+    )
 
 
 def test_an_arm_differs_from_correct_in_what_it_names_alone():
@@ -106,7 +113,9 @@ def test_an_arm_differs_from_correct_in_what_it_names_alone():
         arm = plain(load([f"attention={path.stem}"]))["attention"]
         changed = {key for key in arm if arm[key] != correct[key]} - {"name"}
         assert arm["name"] == path.stem
-        assert len(changed) == (0 if path.stem == "correct" else 2 if path.stem in ("wrong_split", "additive", "qk_norm") else 1)
+        assert len(changed) == (
+            0 if path.stem == "correct" else 2 if path.stem in ("wrong_split", "additive", "qk_norm") else 1
+        )
 
 
 def test_no_omegaconf_object_is_left_past_load():
@@ -151,7 +160,11 @@ def test_id_is_the_same_in_every_process():
     code = "from attnlab.compose import load; from attnlab.config import run_id; print(run_id(load([])))"
     ids = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PATH": ""}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.strip()
         for seed in ("0", "7")
     }
@@ -160,4 +173,14 @@ def test_id_is_the_same_in_every_process():
 
 def test_the_whole_config_is_in_the_identity_but_for_what_is_named():
     left_out = set(plain(load([]))) - set(identity(load([])))
-    assert left_out == {"output", "track", "launch", "study", "threads", "device", "force", "retry", "fail_fast"}
+    assert left_out == {
+        "output",
+        "track",
+        "launch",
+        "study",
+        "threads",
+        "device",
+        "force",
+        "retry",
+        "fail_fast",
+    }

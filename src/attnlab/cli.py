@@ -50,20 +50,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="attnlab", description="What does each piece of attention buy? Train, look inside, score, compare."
+        prog="attnlab",
+        description="What does each piece of attention buy? Train, look inside, score, compare.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(required=True, metavar="verb")
 
-    def verb(name: str, act: Callable[[argparse.Namespace], int], help: str, **more: str) -> argparse.ArgumentParser:
+    def verb(
+        name: str, act: Callable[[argparse.Namespace], int], help: str, **more: str
+    ) -> argparse.ArgumentParser:
         child = verbs.add_parser(
             name, help=help, description=help, formatter_class=argparse.RawDescriptionHelpFormatter, **more
         )
         child.set_defaults(act=act)
         return child
 
-    one = verb("run", _run, "train, measure and score one run, or with experiment=<study> a grid", epilog=_groups())
-    one.add_argument("--show", action="store_true", help="print the resolved configuration and the run id, and stop")
+    one = verb(
+        "run", _run, "train, measure and score one run, or with experiment=<study> a grid", epilog=_groups()
+    )
+    one.add_argument(
+        "--show", action="store_true", help="print the resolved configuration and the run id, and stop"
+    )
     one.add_argument("overrides", nargs="*", help="group=choice or key=value")
     one = verb("plan", _plan, "the runs of a study: id, state, impossible cells with the reason")
     one.add_argument("overrides", nargs="*", help="experiment=<study> and further overrides")
@@ -74,18 +81,30 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
     one.add_argument("--protocol", default="prefix", help="prefix (the arm's own code) or cached")
     one.add_argument("--beam", type=int, help="beam size (default: the run's)")
-    one = verb("inspect", _inspect, "one sentence through a finished run: tokens, shapes, top keys, alignments")
+    one = verb(
+        "inspect", _inspect, "one sentence through a finished run: tokens, shapes, top keys, alignments"
+    )
     one.add_argument("run", help="run id or folder")
-    one.add_argument("--source", required=True, metavar="TEXT", help="a sentence in the run's source language")
-    one.add_argument("--query", metavar="WORD", help="a word of it, to look from (default: it, or the longest)")
+    one.add_argument(
+        "--source", required=True, metavar="TEXT", help="a sentence in the run's source language"
+    )
+    one.add_argument(
+        "--query", metavar="WORD", help="a word of it, to look from (default: it, or the longest)"
+    )
     one.add_argument("--figure", type=Path, metavar="PATH.png", help="also draw heat maps (extra: figures)")
-    one.add_argument("--sentences", type=int, default=200, help="dev sentences against the grammar's gold; 0: none")
+    one.add_argument(
+        "--sentences", type=int, default=200, help="dev sentences against the grammar's gold; 0: none"
+    )
     one.add_argument("--json", action="store_true", help="JSON in place of text")
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
     one = verb("page", _page, "every number printed in the page, recomputed, beside the printed one")
-    one.add_argument("--only", action="append", default=[], metavar="ID", help="a result such as S20; may be repeated")
+    one.add_argument(
+        "--only", action="append", default=[], metavar="ID", help="a result such as S20; may be repeated"
+    )
     one.add_argument("--json", action="store_true", help="JSON in place of a table")
-    one.add_argument("--released", metavar="PATH_OR_ID", help="folder or Hub id of the page's model (extra: released)")
+    one.add_argument(
+        "--released", metavar="PATH_OR_ID", help="folder or Hub id of the page's model (extra: released)"
+    )
     one.add_argument("--run", help="a finished run of yours: its numbers, as new ones")
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
     one = verb("theory", _theory, "footnote 4 as tables and figures: variance, softmax, gradients, leaks")
@@ -174,7 +193,12 @@ def _translate(arguments: argparse.Namespace) -> int:
     from attnlab.translate import translate_lines
 
     translate_lines(
-        arguments.run, Path(arguments.output), arguments.protocol, arguments.beam, sys.stdin.buffer, sys.stdout
+        arguments.run,
+        Path(arguments.output),
+        arguments.protocol,
+        arguments.beam,
+        sys.stdin.buffer,
+        sys.stdout,
     )
     return 0
 

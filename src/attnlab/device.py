@@ -14,7 +14,9 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"device: got '{name}' with {torch.cuda.device_count()} GPUs here, allowed: auto or cpu")
+        raise UserError(
+            f"device: got '{name}' with {torch.cuda.device_count()} GPUs here, allowed: auto or cpu"
+        )
     return device
 
 

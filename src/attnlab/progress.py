@@ -22,7 +22,9 @@ class ProgressBar:
 
     def __enter__(self) -> ProgressBar:
         if self.shown and sys.stderr.isatty():
-            self._bar = tqdm(total=self.steps, initial=self.done, desc=self.title, unit="step", dynamic_ncols=True)
+            self._bar = tqdm(
+                total=self.steps, initial=self.done, desc=self.title, unit="step", dynamic_ncols=True
+            )
         elif self.shown:
             print(f"{self.title}: step {self.done} of {self.steps}", file=sys.stderr, flush=True)
         return self

@@ -6,7 +6,18 @@ import math
 import re
 from collections.abc import Iterator
 
-from attnlab.config import AttentionConfig, Axes, Config, DataConfig, Mask, ModelConfig, Scale, Score, Site, Source
+from attnlab.config import (
+    AttentionConfig,
+    Axes,
+    Config,
+    DataConfig,
+    Mask,
+    ModelConfig,
+    Scale,
+    Score,
+    Site,
+    Source,
+)
 from attnlab.errors import UserError
 
 

@@ -6,7 +6,6 @@ Starting a run whose folder is done returns its result; a partial one goes on fr
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -15,8 +14,8 @@ from types import FrameType
 
 import torch
 
-from attnlab.config import Config, Protocol, Source, run_id
-from attnlab.data.batching import Encoded, collate, drop_long, encode, ordered_batches, padding_share
+from attnlab.config import Config, Source, run_id
+from attnlab.data.batching import Encoded, collate, drop_long, encode
 from attnlab.data.corpus import Corpus, load_corpus
 from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
@@ -73,7 +72,9 @@ def read_text(config: Config) -> Text:
     corpus = load_corpus(config.data)
     tokenizer = prepare_tokenizer(corpus, config.data.tokenizer, Path(config.output) / "cache")
     train, dropped = drop_long(encode(corpus.train, tokenizer), config.data.max_pieces)
-    return Text(corpus, tokenizer, train, encode(corpus.dev, tokenizer), encode(corpus.test, tokenizer), dropped)
+    return Text(
+        corpus, tokenizer, train, encode(corpus.dev, tokenizer), encode(corpus.test, tokenizer), dropped
+    )
 
 
 def run(config: Config, *, bar: bool = True) -> Outcome:
@@ -138,7 +139,10 @@ def _train_and_score(
         folder, config, run_id=folder.path.name, group=config.study.name, job_type=config.attention.name,
         resume_step=trainer.progress.step,
     )  # fmt: skip
-    with tracker, ProgressBar(config.train.steps, trainer.progress.step, _title(config, folder), bar) as progress:
+    with (
+        tracker,
+        ProgressBar(config.train.steps, trainer.progress.step, _title(config, folder), bar) as progress,
+    ):
         looks = _looks(config, text, model, trainer, tracker, folder, asked, progress)
         try:
             trainer.run(looks)

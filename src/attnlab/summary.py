@@ -32,7 +32,11 @@ def summary(outcome: Outcome) -> str:
     lines += [f"  ALARM {alarm}" for alarm in status.alarms]
     shown = [name for name in status.results if name.startswith("test/") or name.startswith("final/dev/")]
     lines += [f"  {name:<32} {status.results[name]:.4f}" for name in shown]
-    lines += [f"  {path / name}" for name in ("status.json", "metrics.jsonl", "translations") if (path / name).exists()]
+    lines += [
+        f"  {path / name}"
+        for name in ("status.json", "metrics.jsonl", "translations")
+        if (path / name).exists()
+    ]
     return "\n".join(lines)
 
 
@@ -50,7 +54,11 @@ def study_table(study: Study) -> str:
         results = status.results if status is not None and state in (State.done, State.diverged) else {}
         numbers = [f"{results[name]:.3f}" if name in results else "-" for name in COLUMNS]
         rows.append([config.attention.name, str(config.seed), state or "missing", *numbers])
-        alarms += [f"{config.attention.name} seed {config.seed}: {alarm}" for alarm in status.alarms] if status else []
+        alarms += (
+            [f"{config.attention.name} seed {config.seed}: {alarm}" for alarm in status.alarms]
+            if status
+            else []
+        )
         folders.append(f"{config.attention.name} seed {config.seed}: {folder.path}")
     parts = [f"study {study.name}", _aligned(rows), LEGEND]
     parts += ["alarms", *(f"  {alarm}" for alarm in alarms)] if alarms else []
@@ -61,6 +69,9 @@ def study_table(study: Study) -> str:
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
-        "  ".join(cell.ljust(width) if i < 3 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(
+            cell.ljust(width) if i < 3 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
         for row in rows
     )

@@ -36,7 +36,9 @@ def load_run(run: str, output: Path) -> Trained:
     config = typed(OmegaConf.load(folder / "config.yaml"))
     state = checkpoint.load(folder / "checkpoint.pt")
     if "final" not in state:
-        raise UserError(f"run: got '{run}', which is not done, allowed: a finished run; the same command goes on with it")
+        raise UserError(
+            f"run: got '{run}', which is not done, allowed: a finished run; the same command goes on with it"
+        )
     tokenizer = Tokenizer((folder / "tokenizer.model").read_bytes())
     model = build(config.model, config.attention, tokenizer.vocab_size, config.seed)
     model.load_state_dict(state["model"])
@@ -65,7 +67,9 @@ def translate_lines(
         try:
             waiting.append(line.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError as error:
-            raise UserError(f"stdin: line {number} is not UTF-8 ({error.reason}), allowed: UTF-8 text") from None
+            raise UserError(
+                f"stdin: line {number} is not UTF-8 ({error.reason}), allowed: UTF-8 text"
+            ) from None
         if len(waiting) == LINES:
             answer()
     if waiting:

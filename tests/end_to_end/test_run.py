@@ -28,12 +28,20 @@ def test_a_run_leaves_a_complete_folder(small):
     folder = outcome.folder.path
     status = json.loads((folder / "status.json").read_text())
     assert status["state"] == "done"
-    names = {"final/dev/nll", "final/dev/prefix_nll", "test/prefix/bleu", "test/cached/bleu", "final/probe/entropy/decoder"}
+    names = {
+        "final/dev/nll",
+        "final/dev/prefix_nll",
+        "test/prefix/bleu",
+        "test/cached/bleu",
+        "final/probe/entropy/decoder",
+    }
     assert names <= set(status["results"])
     provenance = json.loads((folder / "provenance.json").read_text())
     assert provenance["data_digest"]
     assert "tok:13a" in provenance["signatures"]["prefix/bleu"]
-    assert len((folder / "translations" / "test.prefix.txt").read_bytes().split(b"\n")) == 11  # 10 lines, each ended
+    assert (
+        len((folder / "translations" / "test.prefix.txt").read_bytes().split(b"\n")) == 11
+    )  # 10 lines, each ended
     steps = [record["step"] for record in read_metrics(folder / "metrics.jsonl")]
     assert steps == sorted(steps)
     assert set(steps) == {0, 2, 4, 6, 8, 10, 12}
@@ -70,7 +78,13 @@ def test_probes_off_trains_the_same_weights_bit_for_bit(small):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_R44_R54_a_run_that_is_stopped_goes_on_to_the_numbers_of_one_that_was_not(small, tmp_path, number):
-    longer = [*small, "train.steps=60", "train.checkpoint_every=10", "measure.evaluate_every=30", "measure.every=30"]
+    longer = [
+        *small,
+        "train.steps=60",
+        "train.checkpoint_every=10",
+        "measure.evaluate_every=30",
+        "measure.every=30",
+    ]
     straight = run(load([*longer, f"output={tmp_path / 'straight'}"]), bar=False)
     config = load(longer)
     folder = folder_of(config)
@@ -119,7 +133,14 @@ def write_text(folder: Path, word: str) -> Path:
 
 
 def test_another_text_under_the_same_name_is_refused(small, tmp_path):
-    base = [*small, "data=files", "data.train_pairs=null", "data.dev_pairs=null", "data.test_pairs=null", "data.tokenizer.vocab_size=60"]
+    base = [
+        *small,
+        "data=files",
+        "data.train_pairs=null",
+        "data.dev_pairs=null",
+        "data.test_pairs=null",
+        "data.tokenizer.vocab_size=60",
+    ]
     run(load([*base, f"data.dir={write_text(tmp_path / 'a', 'cat')}"]), bar=False)
     run(load([*base, f"data.dir={write_text(tmp_path / 'same', 'cat')}"]), bar=False)
     with pytest.raises(UserError, match=r"data\.name"):

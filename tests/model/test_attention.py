@@ -31,7 +31,9 @@ def test_a_mistake_in_some_heads_is_the_arm_there_and_correct_elsewhere(arm):
     some = block(f"attention={arm}", "attention.where.heads=[2,4]")
     wrong, right = block(f"attention={arm}"), block("attention=correct")
     keep = causal(6)
-    parts = [one.attend(*one.project(X, one.w_q, one.w_k, one.w_v), keep, None) for one in (some, wrong, right)]
+    parts = [
+        one.attend(*one.project(X, one.w_q, one.w_k, one.w_v), keep, None) for one in (some, wrong, right)
+    ]
     for head in range(4):
         expected = parts[1] if head in (1, 3) else parts[2]
         for ours, theirs in zip(parts[0], expected, strict=True):
@@ -47,7 +49,9 @@ def test_all_heads_marked_is_the_arm_and_shares_its_dropout():
 
 
 def test_setting_holds_at_the_named_sites_and_layers_alone():
-    arm = load(["attention=wrong_merge", "attention.where.sites=[decoder]", "attention.where.layers=[2]"]).attention
+    arm = load(
+        ["attention=wrong_merge", "attention.where.sites=[decoder]", "attention.where.layers=[2]"]
+    ).attention
     for site in Site:
         for layer in (1, 2):
             merge = Axes.no_transpose if (site, layer) == (Site.decoder, 2) else Axes.heads_first
@@ -58,7 +62,8 @@ def test_renormalised_mask_after_the_softmax_is_the_right_mask():
     scores = 3 * torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     real = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])[:, None, None, :]
     right, control = (
-        attention_weights(scores, causal(6), real, mask) for mask in (Mask.before_softmax, Mask.after_softmax_renormalized)
+        attention_weights(scores, causal(6), real, mask)
+        for mask in (Mask.before_softmax, Mask.after_softmax_renormalized)
     )
     torch.testing.assert_close(right, control)
 
@@ -68,7 +73,9 @@ def test_finite_fill_never_lets_padding_in(fill):
     real = torch.tensor([[True] * 4 + [False] * 2])[:, None, None, :]
     weights = attention_weights(torch.zeros(1, 1, 6, 6), causal(6), real, Mask.before_softmax, fill)
     assert weights[..., 4:].abs().max() == 0
-    expected = math.exp(fill) * 3 / (1 + 3 * math.exp(fill))  # first query: one right key, three real keys of the future
+    expected = (
+        math.exp(fill) * 3 / (1 + 3 * math.exp(fill))
+    )  # first query: one right key, three real keys of the future
     assert weights[0, 0, 0, 1:4].sum().item() == pytest.approx(expected, rel=1e-5)
 
 
@@ -85,7 +92,9 @@ def test_R05_every_placement_works_in_every_precision(dtype, mask):
 
 
 def test_R06_a_key_that_both_masks_exclude_is_excluded_once():
-    real = torch.tensor([[False, True, True, True]])[:, None, None, :]  # left-padded: key 0 is padding, row 0 is empty
+    real = torch.tensor([[False, True, True, True]])[
+        :, None, None, :
+    ]  # left-padded: key 0 is padding, row 0 is empty
     scores = torch.randn(1, 1, 4, 4, requires_grad=True)
     weights = attention_weights(scores.bfloat16(), causal(4), real, Mask.before_softmax)
     both = torch.softmax(scores.bfloat16().float().masked_fill(~(causal(4) & real), -math.inf), -1)
@@ -116,7 +125,9 @@ def test_R11_changing_one_token_s_value_changes_that_output_alone_under_identity
     assert moved[1].sum() > 1
 
 
-@pytest.mark.parametrize("arm", ["correct", "no_scale", "additive", "qk_norm", "mask_after_softmax_renormalized"])
+@pytest.mark.parametrize(
+    "arm", ["correct", "no_scale", "additive", "qk_norm", "mask_after_softmax_renormalized"]
+)
 def test_R13_what_stands_in_padded_positions_changes_no_real_logit(arm):
     config = load([f"attention={arm}", "model.d_model=16", "model.heads=2", "model.dropout=0"])
     model = build(config.model, config.attention, 30, 1).double().eval()
@@ -142,19 +153,23 @@ def test_additive_scores_are_bahdanau_s():
     q, k = torch.randn(2, 4, 5, 3), torch.randn(2, 4, 6, 3)
     scores = one.additive_scores(q, k)
     for b, h, i, j in ((0, 0, 0, 0), (1, 3, 4, 5), (0, 2, 3, 1)):
-        assert scores[b, h, i, j].item() == pytest.approx(float(one.v_score[h] @ torch.tanh(q[b, h, i] + k[b, h, j])), rel=1e-4)
+        assert scores[b, h, i, j].item() == pytest.approx(
+            float(one.v_score[h] @ torch.tanh(q[b, h, i] + k[b, h, j])), rel=1e-4
+        )
 
 
 def test_qk_norm_scores_are_cosines_times_the_gain():
     one = block("attention=qk_norm")
     q, k, v = one.project(X, one.w_q, one.w_k, one.w_v)
-    expected = one.gain * torch.nn.functional.cosine_similarity(q[..., :, None, :], k[..., None, :, :], dim=-1)
+    expected = one.gain * torch.nn.functional.cosine_similarity(
+        q[..., :, None, :], k[..., None, :, :], dim=-1
+    )
     torch.testing.assert_close(one.attend(q, k, v, None, None).scores, expected)
 
 
 @pytest.mark.parametrize("name", ["scale", "mask", "split", "merge"])
 def test_correct_has_no_mistake_left(name):
     wrong = load(["attention=no_scale"]).attention
-    assert getattr(factors_at(replace(wrong, where=replace(wrong.where, sites=[])), Site.cross, 1), name) == getattr(
-        load([]).attention, name
-    )
+    assert getattr(
+        factors_at(replace(wrong, where=replace(wrong.where, sites=[])), Site.cross, 1), name
+    ) == getattr(load([]).attention, name)

@@ -11,7 +11,9 @@ from attnlab.model.dropout import Dropout, DropoutStream
 def test_rate_and_scale(p, dtype):
     mask = DropoutStream(1).mask(torch.empty(1000, 999, dtype=dtype), p)
     dropped = (mask == 0).double().mean().item()
-    assert dropped == pytest.approx(p, abs=4 * (p * (1 - p) / 999_000) ** 0.5 + 1 / 65536)  # 4 SE and the rounding
+    assert dropped == pytest.approx(
+        p, abs=4 * (p * (1 - p) / 999_000) ** 0.5 + 1 / 65536
+    )  # 4 SE and the rounding
     assert len(mask.unique()) == 2
     assert mask.max().item() == pytest.approx(1 / (1 - p), rel=0.005 if dtype is torch.bfloat16 else 1e-3)
     assert mask.dtype is dtype

@@ -10,7 +10,13 @@ from attnlab.model.attention import MultiHeadAttention
 from attnlab.model.initialise import build, query_key_std
 from attnlab.streams import stream_seed
 
-WIDE = ["model.d_model=256", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0"]
+WIDE = [
+    "model.d_model=256",
+    "model.heads=2",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "model.dropout=0",
+]
 
 
 def model(*overrides, seed=1, vocab=50):
@@ -23,7 +29,9 @@ def model(*overrides, seed=1, vocab=50):
 def test_logit_sd_of_a_fresh_layer_is_gamma_squared_root_d_k(init, d_k):
     """Closed form: normalised x gives q.k the sd d_model std^2 sqrt(d_k), whatever the distribution's shape."""
     block = model(f"attention.init={init}", f"model.d_k={d_k}").encoder[0].self_attention
-    x = torch.nn.functional.layer_norm(torch.randn(64, 40, 256, generator=torch.Generator().manual_seed(0)), [256])
+    x = torch.nn.functional.layer_norm(
+        torch.randn(64, 40, 256, generator=torch.Generator().manual_seed(0)), [256]
+    )
     q, k = block.project(x, block.w_q, block.w_k)
     scores = (q @ k.transpose(-2, -1)).detach()
     off_diagonal = ~torch.eye(40, dtype=torch.bool)
@@ -33,9 +41,13 @@ def test_logit_sd_of_a_fresh_layer_is_gamma_squared_root_d_k(init, d_k):
 
 def test_init_stds_are_those_of_the_libraries():
     linear, packed = torch.nn.Linear(128, 128), torch.nn.MultiheadAttention(128, 4)
-    inits = {name: load([f"attention.init={name}"]).attention.init for name in ("torch_linear", "xavier_packed")}
+    inits = {
+        name: load([f"attention.init={name}"]).attention.init for name in ("torch_linear", "xavier_packed")
+    }
     assert query_key_std(inits["torch_linear"], 128) == pytest.approx(linear.weight.std().item(), rel=0.02)
-    assert query_key_std(inits["xavier_packed"], 128) == pytest.approx(packed.in_proj_weight.std().item(), rel=0.02)
+    assert query_key_std(inits["xavier_packed"], 128) == pytest.approx(
+        packed.in_proj_weight.std().item(), rel=0.02
+    )
 
 
 def test_folded_scale_computes_the_scaled_function_at_step_0():
@@ -54,7 +66,9 @@ def test_folded_scale_in_one_head_changes_that_head_alone():
     torch.testing.assert_close(before[1] / math.sqrt(128), after[1])
 
 
-@pytest.mark.parametrize("other", ["attention=additive", "attention=qk_norm", "attention=wrong_split", "model.d_k=8"])
+@pytest.mark.parametrize(
+    "other", ["attention=additive", "attention=qk_norm", "attention=wrong_split", "model.d_k=8"]
+)
 def test_arms_of_one_seed_share_every_parameter_of_equal_name_and_shape(other):
     ours, theirs = dict(model().named_parameters()), dict(model(other).named_parameters())
     shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
@@ -65,7 +79,9 @@ def test_arms_of_one_seed_share_every_parameter_of_equal_name_and_shape(other):
 def test_another_seed_draws_other_weights_and_the_same_seed_the_same():
     one, same, other = (model(seed=seed).state_dict() for seed in (1, 1, 2))
     assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not torch.equal(one["encoder.0.feed_forward.w_1.weight"], other["encoder.0.feed_forward.w_1.weight"])
+    assert not torch.equal(
+        one["encoder.0.feed_forward.w_1.weight"], other["encoder.0.feed_forward.w_1.weight"]
+    )
 
 
 @pytest.mark.parametrize("tie", ["true", "false"])
@@ -91,7 +107,11 @@ def test_R27_first_loss_is_that_of_unit_variance_logits(tie, norm):
 
 def test_R27_tied_matrices_are_one_and_count_once():
     tied, free = model("model.tie_embeddings=true"), model("model.tie_embeddings=false")
-    assert tied.projection.data_ptr() == tied.source_embedding.weight.data_ptr() == tied.target_embedding.weight.data_ptr()
+    assert (
+        tied.projection.data_ptr()
+        == tied.source_embedding.weight.data_ptr()
+        == tied.target_embedding.weight.data_ptr()
+    )
     count = {m: sum(p.numel() for p in m.parameters()) for m in (tied, free)}
     assert count[free] - count[tied] == 2 * 50 * 256
     assert tied.projection[0].abs().max() == 0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from attnlab.config import run_id
 from attnlab.compose import load
+from attnlab.config import run_id
 from attnlab.errors import UserError
 from attnlab.study.grid import expand
 
@@ -11,7 +11,12 @@ from attnlab.study.grid import expand
 def test_demo_is_the_product_of_its_axes():
     study = expand(["experiment=demo"])
     assert (study.name, study.control) == ("demo", "correct")
-    assert [run.config.attention.name for run in study.runs] == ["correct", "no_scale", "mask_after_softmax", "zero_fill"]
+    assert [run.config.attention.name for run in study.runs] == [
+        "correct",
+        "no_scale",
+        "mask_after_softmax",
+        "zero_fill",
+    ]
     assert all(run.problem is None for run in study.runs)
 
 
@@ -23,12 +28,16 @@ def test_a_run_of_a_study_is_the_single_run_with_the_same_settings():
 
 def test_the_command_line_narrows_and_widens_axes():
     study = expand(["experiment=demo", "seed=1,2,3", "attention=no_scale"])
-    assert [(run.config.attention.name, run.config.seed) for run in study.runs] == [("no_scale", s) for s in (1, 2, 3)]
+    assert [(run.config.attention.name, run.config.seed) for run in study.runs] == [
+        ("no_scale", s) for s in (1, 2, 3)
+    ]
     assert len(expand(["experiment=demo", "model.heads=2,4"]).runs) == 8
 
 
 def test_R50_cells_that_are_the_same_run_stand_once():
-    study = expand(["experiment=demo", "attention=correct", "model.d_k=16,null,8"])  # nano: d_model / heads = 16
+    study = expand(
+        ["experiment=demo", "attention=correct", "model.d_k=16,null,8"]
+    )  # nano: d_model / heads = 16
     assert len(study.runs) == 2
 
 

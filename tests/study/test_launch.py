@@ -1,13 +1,13 @@
 """Launching: side by side or in turn, one failure among others, and the same command again."""
 
 import pytest
+from end_to_end.conftest import SMALL
 
 from attnlab.run import folder_of
 from attnlab.study.grid import expand
 from attnlab.study.launch import launch
 from attnlab.summary import study_table
 from attnlab.tracking.status import State
-from end_to_end.conftest import SMALL
 
 DEMO = ["experiment=demo", *SMALL, "track=none", "attention=correct,zero_fill", "decode.protocols=[prefix]"]
 
@@ -41,7 +41,13 @@ def test_R39_one_failed_run_takes_no_other_down_and_is_retried_only_when_asked(t
 
 
 def test_fail_fast_stops_at_the_first_failure(tmp_path):
-    bad = [*DEMO, f"output={tmp_path}", "launch=serial", "data.tokenizer.vocab_size=100000,300", "fail_fast=true"]
+    bad = [
+        *DEMO,
+        f"output={tmp_path}",
+        "launch=serial",
+        "data.tokenizer.vocab_size=100000,300",
+        "fail_fast=true",
+    ]
     states = launch(expand(bad))
     assert list(states.values()).count(State.failed) == 1
     assert State.done not in states.values()

@@ -57,7 +57,11 @@ def test_a_kill_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_average_is_the_mean():
-    snapshots = [{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([2.0, 4.0])}, {"w": torch.tensor([6.0, 0.0])}]
+    snapshots = [
+        {"w": torch.tensor([1.0, 2.0])},
+        {"w": torch.tensor([2.0, 4.0])},
+        {"w": torch.tensor([6.0, 0.0])},
+    ]
     assert torch.equal(checkpoint.average(snapshots)["w"], torch.tensor([3.0, 2.0]))
     with pytest.raises(ValueError, match="no checkpoints"):
         checkpoint.average([])

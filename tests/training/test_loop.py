@@ -23,7 +23,10 @@ SMALL = [
 
 def pairs(count=60, vocab=40):
     random = np.random.default_rng(0)
-    sides = ([random.integers(4, vocab, random.integers(2, 9)).astype(np.int32) for _ in range(count)] for _ in range(2))
+    sides = (
+        [random.integers(4, vocab, random.integers(2, 9)).astype(np.int32) for _ in range(count)]
+        for _ in range(2)
+    )
     return Encoded(*sides)
 
 
@@ -56,8 +59,12 @@ def without_speed(records):
     return [(step, {k: v for k, v in metrics.items() if "speed" not in k}) for step, metrics in records]
 
 
-@pytest.mark.parametrize("stop", [3, 5, 8, 11, 19])  # in mid-epoch, at a checkpoint, near the edges of an epoch
-@pytest.mark.parametrize("more", [[], ["train.accumulate=3"], ["train.precision=bf16"], ["measure.log_every=4"]])
+@pytest.mark.parametrize(
+    "stop", [3, 5, 8, 11, 19]
+)  # in mid-epoch, at a checkpoint, near the edges of an epoch
+@pytest.mark.parametrize(
+    "more", [[], ["train.accumulate=3"], ["train.precision=bf16"], ["measure.log_every=4"]]
+)
 def test_R54_resumed_is_bit_for_bit_the_same_as_never_stopped(stop, more):
     straight = trainer(*more)
     whole = trained(straight)
@@ -82,7 +89,9 @@ def test_R25_accumulated_micro_batches_equal_one_large_batch():
     torch.testing.assert_close(sums[0].nll, sums[1].nll)
     gradients = [torch.cat([p.grad.flatten() for p in one.model.parameters()]) for one in (whole, parts)]
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
-    norms = [one.update(lambda one=one: parameter_norms(one.model))["train/grad/norm"] for one in (whole, parts)]
+    norms = [
+        one.update(lambda one=one: parameter_norms(one.model))["train/grad/norm"] for one in (whole, parts)
+    ]
     assert norms[0] == pytest.approx(norms[1], rel=1e-5)
 
 
@@ -178,14 +187,18 @@ def test_due_is_each_so_many_steps_and_the_last():
 @pytest.mark.parametrize("arm", ["correct", "no_scale", "zero_fill", "mask_after_softmax", "inverted_mask", "wrong_split", "wrong_merge", "additive", "qk_norm"])  # fmt: skip
 def test_every_arm_learns_to_repeat_one_batch(arm):
     data = Encoded(pairs(8).src, [np.array([5, 6, 7, 8], dtype=np.int32)] * 8)
-    one = trainer(f"attention={arm}", "train.steps=120", "train.lr=0.02", "train.label_smoothing=0", data=data)
+    one = trainer(
+        f"attention={arm}", "train.steps=120", "train.lr=0.02", "train.label_smoothing=0", data=data
+    )
     records = trained(one)["records"]
     assert records[-1][1]["train/loss/nll"] < 0.5 * records[1][1]["train/loss/nll"]
 
 
 @pytest.mark.slow
 def test_R10_unscaled_scores_that_overflow_fp16_are_a_divergence_and_not_a_bleu_of_0():
-    one = trainer("attention=no_scale", "model.d_k=512", "train.precision=fp16", "train.lr=1", "train.steps=200")
+    one = trainer(
+        "attention=no_scale", "model.d_k=512", "train.precision=fp16", "train.lr=1", "train.steps=200"
+    )
     looks, _ = looks_of(one)
     with pytest.raises(Diverged, match="non-finite"):
         one.run(looks)

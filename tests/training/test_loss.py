@@ -23,7 +23,9 @@ def test_R23_smoothed_and_plain_loss_are_torch_s_over_real_tokens(smoothing):
     logits = hidden @ projection.T
     ours = losses(logits, targets, smoothing)
     kept = logits.flatten(0, 1)[targets.flatten() != PAD], targets[targets != PAD]
-    torch.testing.assert_close(ours.smoothed, F.cross_entropy(*kept, label_smoothing=smoothing, reduction="sum"))
+    torch.testing.assert_close(
+        ours.smoothed, F.cross_entropy(*kept, label_smoothing=smoothing, reduction="sum")
+    )
     torch.testing.assert_close(ours.nll, F.cross_entropy(*kept, reduction="sum"))
     assert ours.tokens == len(kept[1]) == 33
     assert not ours.nll.requires_grad
@@ -34,7 +36,10 @@ def test_R23_smoothed_and_plain_loss_are_torch_s_over_real_tokens(smoothing):
 def test_fused_path_has_the_plain_path_s_losses_and_gradients(smoothing, tokens):
     hidden, projection, targets = example(tokens)
     targets[2, 5:] = PAD
-    plain, fused = losses(hidden @ projection.T, targets, smoothing), projected_losses(hidden, projection, targets, smoothing)
+    plain, fused = (
+        losses(hidden @ projection.T, targets, smoothing),
+        projected_losses(hidden, projection, targets, smoothing),
+    )
     torch.testing.assert_close(fused.smoothed, plain.smoothed)
     torch.testing.assert_close(fused.nll, plain.nll)
     assert fused.tokens == plain.tokens
@@ -47,7 +52,9 @@ def test_fused_path_has_the_plain_path_s_losses_and_gradients(smoothing, tokens)
 
 def test_gradcheck():
     hidden, projection, targets = example(8, 6, 3)
-    assert torch.autograd.gradcheck(lambda h, w: projected_losses(h, w, targets, 0.1).smoothed, (hidden, projection))
+    assert torch.autograd.gradcheck(
+        lambda h, w: projected_losses(h, w, targets, 0.1).smoothed, (hidden, projection)
+    )
 
 
 def test_half_precision_products_stay_near_the_fp32_loss():
@@ -64,7 +71,8 @@ def test_R23_same_pairs_padded_more_have_the_same_loss():
     longer = torch.cat([hidden, torch.randn(4, 90, 8, dtype=torch.float64)], dim=1)
     padded = torch.cat([targets, torch.full((4, 90), PAD)], dim=1)
     torch.testing.assert_close(
-        projected_losses(longer, projection, padded, 0.1).smoothed, projected_losses(hidden, projection, targets, 0.1).smoothed
+        projected_losses(longer, projection, padded, 0.1).smoothed,
+        projected_losses(hidden, projection, targets, 0.1).smoothed,
     )
 
 

@@ -9,7 +9,9 @@ from attnlab.training.schedule import learning_rate
 def test_paper_schedule_is_equation_3():
     train = load(["train=paper"]).train
     for step in (1, 10, 3999, 4000, 4001, 50_000):
-        assert learning_rate(train, step, 512) == pytest.approx(512**-0.5 * min(step**-0.5, step * 4000**-1.5))
+        assert learning_rate(train, step, 512) == pytest.approx(
+            512**-0.5 * min(step**-0.5, step * 4000**-1.5)
+        )
 
 
 def test_inverse_sqrt_peaks_at_lr_at_the_end_of_the_warm_up():

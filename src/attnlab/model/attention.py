@@ -22,7 +22,9 @@ def scale_factor(scale: Scale, d_k: int, d_model: int) -> float:
     match scale:
         case Scale.sqrt_d_k:
             return 1 / math.sqrt(d_k)
-        case Scale.none | Scale.folded:  # folded: the factor sits in the initial W_Q (T5), not in the function
+        case (
+            Scale.none | Scale.folded
+        ):  # folded: the factor sits in the initial W_Q (T5), not in the function
             return 1.0
         case Scale.sqrt_d_model:
             return 1 / math.sqrt(d_model)
@@ -31,7 +33,7 @@ def scale_factor(scale: Scale, d_k: int, d_model: int) -> float:
 
 
 def dot_scores(q: Tensor, k: Tensor) -> Tensor:
-    """q [B,H,Q,dk], k [B,H,K,dk] -> every query against every key [B,H,Q,K]."""
+    """Q [B,H,Q,dk], k [B,H,K,dk] -> every query against every key [B,H,Q,K]."""
     return q @ k.transpose(-2, -1)
 
 
@@ -53,7 +55,9 @@ def attention_weights(
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
 
-    def real_keys(scores: Tensor) -> Tensor:  # padding is excluded by -inf in every arm, and after any finite fill
+    def real_keys(
+        scores: Tensor,
+    ) -> Tensor:  # padding is excluded by -inf in every arm, and after any finite fill
         return scores if real is None else scores.masked_fill(~real, -math.inf)
 
     if keep is None:
@@ -165,11 +169,11 @@ class MultiHeadAttention(nn.Module):
         self.register_buffer("scales", scales, persistent=False)
 
     def additive_scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """v . tanh(q + k) for every pair: [B,H,Q,dk], [B,H,K,dk] -> [B,H,Q,K]; holds Q*K*dk numbers a head."""
+        """V . tanh(q + k) for every pair: [B,H,Q,dk], [B,H,K,dk] -> [B,H,Q,K]; holds Q*K*dk numbers a head."""
         return (torch.tanh(q.unsqueeze(3) + k.unsqueeze(2)) * self.v_score[:, None, None]).sum(-1)
 
     def project(self, x: Tensor, *layers: nn.Linear) -> list[Tensor]:
-        """x [B,N,D] through some of W_Q, W_K, W_V in one product -> [B,H,N,.] each; what a decoder caches."""
+        """X [B,N,D] through some of W_Q, W_K, W_V in one product -> [B,H,N,.] each; what a decoder caches."""
         weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
         parts = nn.functional.linear(x, weight, bias).split([one.out_features for one in layers], dim=-1)
         return [split_heads(part, self.heads, self.factors.split) for part in parts]

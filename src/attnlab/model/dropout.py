@@ -27,7 +27,9 @@ class DropoutStream:
             return kept.to(like.dtype).mul_(1 / (1 - p))
         words = self._bits.random_raw((like.numel() + 3) // 4)
         mask = torch.from_numpy(words.view(np.int16))[: like.numel()].view(like.shape)
-        threshold = dropped - 32768  # a value below it is dropped; clamp to {threshold - 1, threshold} makes 0 or 1
+        threshold = (
+            dropped - 32768
+        )  # a value below it is dropped; clamp to {threshold - 1, threshold} makes 0 or 1
         mask = mask.clamp_(threshold - 1, threshold).sub_(threshold - 1)
         return mask.to(like.dtype).mul_(65536 / (65536 - dropped))
 
@@ -60,7 +62,7 @@ class Dropout(nn.Module):
         self.p, self.stream = p, stream
 
     def forward(self, x: Tensor) -> Tensor:
-        """x of any shape -> the same shape."""
+        """X of any shape -> the same shape."""
         if not self.training or round(self.p * 65536) == 0:
             return x
         return x * self.stream.mask(x, self.p)

@@ -35,7 +35,7 @@ class Embedding(nn.Module):
         self.register_buffer("positions", sinusoids(64, weight.shape[1]), persistent=False)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
-        """ids [B,N] at positions start .. start + N - 1 -> [B,N,D]."""
+        """Ids [B,N] at positions start .. start + N - 1 -> [B,N,D]."""
         end = start + ids.shape[1]
         if end > len(self.positions):
             self.positions = sinusoids(2 * end, self.weight.shape[1]).to(self.positions)
@@ -59,7 +59,9 @@ class FeedForward(nn.Module):
 class Layer(nn.Module):
     """What encoder and decoder layers share: sublayers wrapped in residual, norm and dropout."""
 
-    def __init__(self, model: ModelConfig, factors: AttentionConfig, layer: int, stream: DropoutStream) -> None:
+    def __init__(
+        self, model: ModelConfig, factors: AttentionConfig, layer: int, stream: DropoutStream
+    ) -> None:
         super().__init__()
         self.model, self.factors, self.layer = model, factors, layer
         self.weights_dropout = Dropout(model.attention_dropout, stream)
@@ -86,14 +88,16 @@ class Layer(nn.Module):
 class EncoderLayer(Layer):
     """Self-attention, then feed-forward."""
 
-    def __init__(self, model: ModelConfig, factors: AttentionConfig, layer: int, stream: DropoutStream) -> None:
+    def __init__(
+        self, model: ModelConfig, factors: AttentionConfig, layer: int, stream: DropoutStream
+    ) -> None:
         super().__init__(model, factors, layer, stream)
         self.self_attention = self.attention(Site.encoder)
         self.feed_forward = FeedForward(model.d_model, model.d_ff)
         self.norm_self, self.norm_ff = nn.LayerNorm(model.d_model), nn.LayerNorm(model.d_model)
 
     def forward(self, x: Tensor, real: Tensor | None, recorder: Recorder | None) -> Tensor:
-        """x [B,S,D], real [B,1,1,S] -> [B,S,D]."""
+        """X [B,S,D], real [B,1,1,S] -> [B,S,D]."""
         y = self.before(self.norm_self, x)
         x = self.after(self.norm_self, x, self.self_attention(y, y, real=real, recorder=recorder))
         return self.after(self.norm_ff, x, self.feed_forward(self.before(self.norm_ff, x)))
@@ -102,7 +106,9 @@ class EncoderLayer(Layer):
 class DecoderLayer(Layer):
     """Masked self-attention, cross-attention to the encoder's output, then feed-forward."""
 
-    def __init__(self, model: ModelConfig, factors: AttentionConfig, layer: int, stream: DropoutStream) -> None:
+    def __init__(
+        self, model: ModelConfig, factors: AttentionConfig, layer: int, stream: DropoutStream
+    ) -> None:
         super().__init__(model, factors, layer, stream)
         self.self_attention = self.attention(Site.decoder)
         self.cross_attention = self.attention(Site.cross)
@@ -113,7 +119,7 @@ class DecoderLayer(Layer):
         self, x: Tensor, memory: Tensor, keep: Tensor, real: Tensor | None, source_real: Tensor | None,
         recorder: Recorder | None,
     ) -> Tensor:  # fmt: skip
-        """x [B,T,D], memory [B,S,D], keep [T,T], real [B,1,1,T], source_real [B,1,1,S] -> [B,T,D]."""
+        """X [B,T,D], memory [B,S,D], keep [T,T], real [B,1,1,T], source_real [B,1,1,S] -> [B,T,D]."""
         y = self.before(self.norm_self, x)
         x = self.after(self.norm_self, x, self.self_attention(y, y, keep, real, recorder))
         y = self.before(self.norm_cross, x)
@@ -206,7 +212,7 @@ class Transformer(nn.Module):
         self.encoder_norm, self.decoder_norm = final(model.d_model), final(model.d_model)
 
     def encode(self, src: Tensor, src_keep: Tensor, recorder: Recorder | None = None) -> Tensor:
-        """src [B,S] ids, src_keep [B,S] True = real -> memory [B,S,D]."""
+        """Src [B,S] ids, src_keep [B,S] True = real -> memory [B,S,D]."""
         x, real = self.source_embedding(src), real_keys(src_keep)
         for layer in self.encoder:
             x = layer(x, real, recorder)
@@ -232,14 +238,14 @@ class Transformer(nn.Module):
         return self.decoder_norm(x)
 
     def project(self, hidden: Tensor) -> Tensor:
-        """hidden [...,D] -> logits [...,V]."""
+        """Hidden [...,D] -> logits [...,V]."""
         return nn.functional.linear(hidden, self.projection)
 
     def hidden(
         self, src: Tensor, tgt_in: Tensor, src_keep: Tensor | None = None, tgt_keep: Tensor | None = None,
         recorder: Recorder | None = None,
     ) -> Tensor:  # fmt: skip
-        """src [B,S], tgt_in [B,T] -> hidden [B,T,D]; tokens that are not PAD are real where no mask is given."""
+        """Src [B,S], tgt_in [B,T] -> hidden [B,T,D]; tokens that are not PAD are real where no mask is given."""
         src_keep = src != PAD if src_keep is None else src_keep
         tgt_keep = tgt_in != PAD if tgt_keep is None else tgt_keep
         memory = self.encode(src, src_keep, recorder)
@@ -249,7 +255,7 @@ class Transformer(nn.Module):
         self, src: Tensor, tgt_in: Tensor, src_keep: Tensor | None = None, tgt_keep: Tensor | None = None,
         recorder: Recorder | None = None,
     ) -> Tensor:  # fmt: skip
-        """src [B,S], tgt_in [B,T] -> logits [B,T,V]: the projection of `hidden`."""
+        """Src [B,S], tgt_in [B,T] -> logits [B,T,V]: the projection of `hidden`."""
         return self.project(self.hidden(src, tgt_in, src_keep, tgt_keep, recorder))
 
     def start(self, memory: Tensor, src_keep: Tensor) -> DecoderState:
@@ -259,7 +265,7 @@ class Transformer(nn.Module):
         return DecoderState(caches, real_keys(src_keep))
 
     def step(self, token: Tensor, state: DecoderState) -> Tensor:
-        """token [B] at the state's position -> logits [B,V] of the next; moves the state on."""
+        """Token [B] at the state's position -> logits [B,V] of the next; moves the state on."""
         x = self.target_embedding(token[:, None], state.position)
         for layer, cache in zip(self.decoder, state.caches, strict=True):
             x = layer.step(x, cache, state.source_real)

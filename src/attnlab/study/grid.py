@@ -41,7 +41,9 @@ def expand(overrides: list[str]) -> Study:
     An override of a key that is an axis of the grid replaces that axis: seed=7, or seed=1,2,3 for several values.
     Every cell is checked here, before anything trains. Raises UserError for a study that does not exist.
     """
-    given = {key: (item, values) for item in overrides for key, values in [_values(item)]}  # the last one counts
+    given = {
+        key: (item, values) for item in overrides for key, values in [_values(item)]
+    }  # the last one counts
     base = typed(compose([item for item, values in given.values() if len(values) == 1]))
     if base.study.name is None:
         raise UserError("experiment: got nothing, allowed: a study, as in experiment=demo")

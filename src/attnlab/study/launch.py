@@ -18,7 +18,9 @@ from attnlab.tracking.status import State
 
 def launch(study: Study) -> dict[str, State]:
     """Run what is not done yet; the state of each run id at the end. Failed runs are tried again with retry=true."""
-    waiting = [planned for planned in study.runs if planned.config is not None and _wants_to_run(planned.config)]
+    waiting = [
+        planned for planned in study.runs if planned.config is not None and _wants_to_run(planned.config)
+    ]
     config = study.base
     workers = 1 if config.launch.name is Launcher.serial else config.launch.workers or os.cpu_count() or 1
     print(
@@ -65,7 +67,9 @@ def _finished(waiting: list[PlannedRun], workers: int) -> Iterator[tuple[Planned
                 waiting.remove(jobs[job])
                 yield jobs[job], problem
         if waiting:  # a process was killed from outside: the run that it held is reported, the others go on
-            killed = [planned for planned in waiting if folder_of(planned.config).state() is State.interrupted]
+            killed = [
+                planned for planned in waiting if folder_of(planned.config).state() is State.interrupted
+            ]
             for planned in killed or waiting[:1]:
                 waiting.remove(planned)
                 yield planned, "its process was killed"

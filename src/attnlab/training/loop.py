@@ -126,7 +126,9 @@ class Trainer:
                 looks.record(step, metrics)
             looks.progress(step, metrics)
             if due(step, train.checkpoint_every, train.steps):
-                self.snapshots = [*self.snapshots, checkpoint.clone(self.model.state_dict())][-train.average_last :]
+                self.snapshots = [*self.snapshots, checkpoint.clone(self.model.state_dict())][
+                    -train.average_last :
+                ]
                 looks.save(self.state())
             if looks.stop_asked():
                 looks.save(self.state())
@@ -137,7 +139,9 @@ class Trainer:
         train, progress = self.config.train, self.progress
         seed = stream_seed(self.config.seed, "order")
         while True:
-            order = epoch_batches(self.data, train.batch_tokens, seed, progress.epoch, train.equal_target_lengths)
+            order = epoch_batches(
+                self.data, train.batch_tokens, seed, progress.epoch, train.equal_target_lengths
+            )
             while progress.batch < len(order):
                 indices = order[progress.batch]
                 progress.batch += 1
@@ -169,7 +173,9 @@ class Trainer:
         self.scaler.unscale_(self.optimizer)
         metrics = gradients()
         clip = self.config.train.clip
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), math.inf if clip is None else clip))
+        norm = float(
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), math.inf if clip is None else clip)
+        )
         if not math.isfinite(norm) and not self.scaler.is_enabled():
             raise Diverged(f"non-finite gradients at step {self.progress.step + 1}")
         scale = self.scaler.get_scale()
@@ -228,7 +234,11 @@ class Trainer:
 
     def averaged(self) -> checkpoint.Weights:
         """The mean of the last checkpoints, or the weights as they are before the first."""
-        return checkpoint.average(self.snapshots) if self.snapshots else checkpoint.clone(self.model.state_dict())
+        return (
+            checkpoint.average(self.snapshots)
+            if self.snapshots
+            else checkpoint.clone(self.model.state_dict())
+        )
 
 
 def due(step: int, every: int, last: int) -> bool:

@@ -21,7 +21,7 @@ class Losses(NamedTuple):
 
 
 def losses(logits: Tensor, targets: Tensor, smoothing: float) -> Losses:
-    """logits [B,T,V], targets [B,T] ids -> sums over the tokens that are not PAD: the plain path.
+    """Logits [B,T,V], targets [B,T] ids -> sums over the tokens that are not PAD: the plain path.
 
     smoothed = (1 - smoothing) nll + smoothing * mean over V of -log p, as torch's `label_smoothing`.
     """
@@ -72,7 +72,11 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                 rows = slice(start, start + ROWS)
                 h, index = hidden[rows].to(half), targets[rows, None]
                 logits = (h @ weight.T).to(wide)
-                label, mean, top = logits.gather(-1, index), logits.mean(-1, keepdim=True), logits.amax(-1, keepdim=True)
+                label, mean, top = (
+                    logits.gather(-1, index),
+                    logits.mean(-1, keepdim=True),
+                    logits.amax(-1, keepdim=True),
+                )
                 p = logits.sub_(top).exp_()
                 total = p.sum(-1, keepdim=True)
                 lse = top + total.log()
