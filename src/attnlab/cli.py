@@ -57,10 +57,14 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="verb")
 
     def verb(
-        name: str, act: Callable[[argparse.Namespace], int], help: str, **more: str
+        name: str, act: Callable[[argparse.Namespace], int], help: str, epilog: str | None = None
     ) -> argparse.ArgumentParser:
         child = verbs.add_parser(
-            name, help=help, description=help, formatter_class=argparse.RawDescriptionHelpFormatter, **more
+            name,
+            help=help,
+            description=help,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         child.set_defaults(act=act)
         return child
@@ -172,12 +176,15 @@ def _run_study(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> int:
     from attnlab.run import folder_of
-    from attnlab.study.grid import expand
+    from attnlab.study.grid import Impossible, expand
 
-    for planned in expand(arguments.overrides).runs:
-        state = "invalid" if planned.config is None else folder_of(planned.config).state() or "waiting"
-        reason = f"  {planned.problem}" if planned.problem else ""
-        print(f"{planned.run_id or '-':<10}  {state:<11}  {' '.join(planned.overrides)}{reason}")
+    for cell in expand(arguments.overrides).cells:
+        shown = " ".join(cell.overrides)
+        if isinstance(cell, Impossible):
+            print(f"{'-':<10}  {'invalid':<11}  {shown}  {cell.problem}")
+        else:
+            folder = folder_of(cell.config)
+            print(f"{folder.path.name}  {folder.state() or 'waiting':<11}  {shown}")
     return 0
 
 

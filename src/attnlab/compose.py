@@ -11,7 +11,7 @@ import types
 import typing
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -53,7 +53,7 @@ def typed(composed: DictConfig) -> Config:
     try:
         merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
         OmegaConf.resolve(merged)
-        config = OmegaConf.to_object(merged)
+        config = cast("Config", OmegaConf.to_object(merged))
     except OmegaConfBaseException as error:
         raise UserError(_not_typed(error, composed)) from None
     _refuse_text(OmegaConf.to_container(composed, resolve=True), plain(config), "")
@@ -81,7 +81,7 @@ def _not_typed(error: OmegaConfBaseException, composed: DictConfig) -> str:
     expected = _allowed(key)
     if expected is None:
         return _no_such_key(key)
-    value = OmegaConf.to_container(composed, resolve=False)
+    value: Any = OmegaConf.to_container(composed, resolve=False)
     for part in key.split("."):
         value = value[part]
     return _refused(key, value, expected)

@@ -5,6 +5,7 @@ Starting a run whose folder is done returns its result; a partial one goes on fr
 
 from __future__ import annotations
 
+import itertools
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from types import FrameType
 import torch
 
 from attnlab.config import Config, Source, run_id
-from attnlab.data.batching import Encoded, collate, drop_long, encode
+from attnlab.data.batching import Batch, Encoded, collate, drop_long, encode
 from attnlab.data.corpus import Corpus, load_corpus
 from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
@@ -31,6 +32,7 @@ from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
 from attnlab.progress import ProgressBar
 from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.media import Cell
 from attnlab.tracking.provenance import collect
 from attnlab.tracking.status import State, Status
 from attnlab.tracking.tracker import Tracker
@@ -104,13 +106,17 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
 
 
 def check_same_text(config: Config, folder: RunFolder) -> None:
-    """Refuse a finished folder whose text was another one under the same data.name (files only: the rest is pinned)."""
+    """Refuse a finished folder whose text was another one under the same data.name.
+
+    The Hub's text is pinned by its revision. That of the grammar changes with the grammar's own code.
+    """
+    if config.data.source is not Source.hub:
+        _refuse_other_text(config, load_corpus(config.data).digest, folder)
+
+
+def _refuse_other_text(config: Config, digest: str, folder: RunFolder) -> None:
     provenance = folder.read_provenance()
-    if config.data.source is Source.files and provenance is not None:
-        _refuse_other_text(config, load_corpus(config.data).digest, provenance["data_digest"])
-
-
-def _refuse_other_text(config: Config, digest: str, earlier: str) -> None:
+    earlier = digest if provenance is None else provenance["data_digest"]
     if digest != earlier:
         raise UserError(
             f"data: got text with hash {digest[:10]} where this run was trained on {earlier[:10]}, allowed: the same "
@@ -124,7 +130,7 @@ def _train_and_score(
     model = build(config.model, config.attention, text.tokenizer.vocab_size, config.seed).to(device)
     trainer = Trainer(model, text.train, config, device)
     if folder.checkpoint.exists():
-        _refuse_other_text(config, text.corpus.digest, folder.read_provenance()["data_digest"])
+        _refuse_other_text(config, text.corpus.digest, folder)
         trainer.load_state(checkpoint.load(folder.checkpoint, device))
         folder.forget("test/")  # a run killed while it was scored is scored again
     folder.save_config(config)
@@ -147,14 +153,12 @@ def _train_and_score(
         try:
             trainer.run(looks)
         except Diverged as error:
-            tracker.finish(State.diverged, error=str(error))
-            return Outcome(folder.path.name, folder, folder.read_status())
+            return Outcome(folder.path.name, folder, tracker.finish(State.diverged, error=str(error)))
         except Interrupted:
             raise asked.exception() from None
         asked.ends_at_once()
         results = _score(config, text, model, trainer, tracker, folder)
-        tracker.finish(State.done, results=results)
-    return Outcome(folder.path.name, folder, folder.read_status())
+        return Outcome(folder.path.name, folder, tracker.finish(State.done, results=results))
 
 
 def _title(config: Config, folder: RunFolder) -> str:
@@ -184,7 +188,7 @@ def _looks(
     )
 
 
-def probe_batch(config: Config, text: Text, device: torch.device):  # noqa: ANN201
+def probe_batch(config: Config, text: Text, device: torch.device) -> Batch:
     """The fixed batch that probes look at: the first dev sentences."""
     return collate(text.dev, range(min(config.measure.probe_sentences, len(text.dev)))).to(device)
 
@@ -201,8 +205,9 @@ def _score(
     scores: Metrics = {}
     references = text.corpus.test.tgt[: config.decode.sentences]
     sources = text.test.src[: config.decode.sentences]
-    rows = [[src, ref] for src, ref in zip(text.corpus.test.src, references, strict=False)][:SAMPLES]
-    signatures = {}
+    pairs = zip(text.corpus.test.src, references, strict=False)
+    rows: list[list[Cell]] = [[src, ref] for src, ref in itertools.islice(pairs, SAMPLES)]
+    signatures: dict[str, str] = {}
     for protocol in config.decode.protocols:
         translations = text.tokenizer.decode(decode(model, sources, config.decode, protocol))
         scored = score(translations, references)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attnlab.run import Outcome, folder_of
-from attnlab.study.grid import Study
+from attnlab.study.grid import Impossible, Study
 from attnlab.tracking.status import State
 
 COLUMNS = {
@@ -44,8 +44,8 @@ def study_table(study: Study) -> str:
     """One row a run, the few numbers that tell a leak from learning, and where everything lies."""
     rows = [["arm", "seed", "state", *COLUMNS.values()]]
     alarms, folders = [], []
-    for planned in study.runs:
-        if planned.config is None:
+    for planned in study.cells:
+        if isinstance(planned, Impossible):
             rows.append([" ".join(planned.overrides), "", "invalid", *[""] * len(COLUMNS)])
             alarms.append(f"{' '.join(planned.overrides)}: {planned.problem}")
             continue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import BinaryIO, NamedTuple, TextIO, cast
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from attnlab.compose import typed
 from attnlab.config import Config, Protocol
@@ -33,7 +33,7 @@ def load_run(run: str, output: Path) -> Trained:
     folder = Path(run) if (Path(run) / "config.yaml").exists() else output / "runs" / run
     if not (folder / "config.yaml").exists():
         raise UserError(f"run: got '{run}', allowed: a run id below {output / 'runs'}, or a run's folder")
-    config = typed(OmegaConf.load(folder / "config.yaml"))
+    config = typed(cast("DictConfig", OmegaConf.load(folder / "config.yaml")))
     state = checkpoint.load(folder / "checkpoint.pt")
     if "final" not in state:
         raise UserError(

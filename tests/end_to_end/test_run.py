@@ -115,9 +115,14 @@ def test_divergence_is_a_result(small):
 
 def test_a_failure_is_in_the_status_and_the_next_call_tries_again(small, monkeypatch):
     config = load(small)
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="boom"):
-        patch.setattr("attnlab.run.dev_metrics", lambda *_, **__: (_ for _ in ()).throw(RuntimeError("boom")))
-        run(config, bar=False)
+
+    def broken(*_, **__):
+        raise RuntimeError("boom")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("attnlab.run.dev_metrics", broken)
+        with pytest.raises(RuntimeError, match="boom"):
+            run(config, bar=False)
     assert folder_of(config).state() is State.failed
     assert "boom" in folder_of(config).read_status().error
     assert run(config, bar=False).status.state is State.done

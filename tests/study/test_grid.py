@@ -5,7 +5,7 @@ import pytest
 from attnlab.compose import load
 from attnlab.config import run_id
 from attnlab.errors import UserError
-from attnlab.study.grid import expand
+from attnlab.study.grid import Impossible, expand
 
 
 def test_demo_is_the_product_of_its_axes():
@@ -17,13 +17,13 @@ def test_demo_is_the_product_of_its_axes():
         "mask_after_softmax",
         "zero_fill",
     ]
-    assert all(run.problem is None for run in study.runs)
+    assert study.cells == study.runs
 
 
 def test_a_run_of_a_study_is_the_single_run_with_the_same_settings():
     (run,) = expand(["experiment=demo", "attention=correct"]).runs
-    single = load(["train.steps=600", "train.warmup=150", "train.checkpoint_every=50"])
-    assert run.run_id == run_id(single)
+    single = load(["train.steps=1000", "train.warmup=300", "train.checkpoint_every=100"])
+    assert run_id(run.config) == run_id(single)
 
 
 def test_the_command_line_narrows_and_widens_axes():
@@ -43,8 +43,10 @@ def test_R50_cells_that_are_the_same_run_stand_once():
 
 def test_R18_impossible_cells_are_named_with_the_reason_before_anything_trains():
     study = expand(["experiment=demo", "attention=correct", "model.heads=3,4"])
-    assert [run.config is None for run in study.runs] == [True, False]
-    assert "divisor of d_model" in study.runs[0].problem
+    impossible, possible = study.cells
+    assert isinstance(impossible, Impossible)
+    assert "divisor of d_model" in impossible.problem
+    assert study.runs == [possible]
 
 
 def test_an_override_that_no_cell_can_have_is_an_error_at_once():

@@ -69,7 +69,7 @@ def scorer_of(protocol: Protocol, model: Transformer, src: Tensor) -> Scorer:
 
 
 def next_logits(scorer: Scorer, prefix: Tensor) -> Tensor:
-    """Logits [R,V] of the next token, in fp32 at least; PAD and BOS cannot be chosen.
+    """logits [R,V] of the next token, in fp32 at least; PAD and BOS cannot be chosen.
 
     Half precision is widened here: it makes ties, and on the CPU argmax over bfloat16 is slower than the cast.
     Raises ValueError for logits that are not a number, of which an argmax would make some token.

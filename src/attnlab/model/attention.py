@@ -33,7 +33,7 @@ def scale_factor(scale: Scale, d_k: int, d_model: int) -> float:
 
 
 def dot_scores(q: Tensor, k: Tensor) -> Tensor:
-    """Q [B,H,Q,dk], k [B,H,K,dk] -> every query against every key [B,H,Q,K]."""
+    """q [B,H,Q,dk], k [B,H,K,dk] -> every query against every key [B,H,Q,K]."""
     return q @ k.transpose(-2, -1)
 
 
@@ -143,6 +143,9 @@ class MultiHeadAttention(nn.Module):
     `factors.where.heads` get the scale and the mask of the arm; None means all heads.
     """
 
+    marked: Tensor | None
+    scales: Tensor | None
+
     def __init__(
         self, d_model: int, heads: int, d_k: int, d_v: int, factors: AttentionConfig,
         site: Site = Site.encoder, layer: int = 1, dropout: Callable[[Tensor], Tensor] | None = None,
@@ -161,9 +164,9 @@ class MultiHeadAttention(nn.Module):
                 self.gain = nn.Parameter(torch.empty(()))
         marked = scales = None
         if factors.where.heads is not None:
-            marked = torch.zeros(heads, dtype=torch.bool)
-            marked[[head - 1 for head in factors.where.heads]] = True
-            marked = marked.view(1, heads, 1, 1)
+            marked = torch.tensor([head in factors.where.heads for head in range(1, heads + 1)]).view(
+                1, heads, 1, 1
+            )
             scales = torch.where(marked, self.scale, scale_factor(Scale.sqrt_d_k, d_k, d_model))
         self.register_buffer("marked", marked, persistent=False)
         self.register_buffer("scales", scales, persistent=False)
@@ -173,7 +176,7 @@ class MultiHeadAttention(nn.Module):
         return (torch.tanh(q.unsqueeze(3) + k.unsqueeze(2)) * self.v_score[:, None, None]).sum(-1)
 
     def project(self, x: Tensor, *layers: nn.Linear) -> list[Tensor]:
-        """X [B,N,D] through some of W_Q, W_K, W_V in one product -> [B,H,N,.] each; what a decoder caches."""
+        """x [B,N,D] through some of W_Q, W_K, W_V in one product -> [B,H,N,.] each; what a decoder caches."""
         weight, bias = torch.cat([one.weight for one in layers]), torch.cat([one.bias for one in layers])
         parts = nn.functional.linear(x, weight, bias).split([one.out_features for one in layers], dim=-1)
         return [split_heads(part, self.heads, self.factors.split) for part in parts]

@@ -6,6 +6,8 @@ eighth of that. The rate is a multiple of 1/65536, and the kept values are scale
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -38,14 +40,14 @@ class DropoutStream:
             self._device_generator = torch.Generator(device).manual_seed(self._seed)
         return self._device_generator
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         """Plain integers and at most one tensor: a safe loader reads it."""
-        state = {"words": [int(word) for word in self._bits.state["state"]["state"]]}
+        state: dict[str, Any] = {"words": [int(word) for word in self._bits.state["state"]["state"]]}
         if self._device_generator is not None:
             return {**state, "device": self._device_generator.get_state()}
         return state
 
-    def load_state(self, state: dict[str, object], device: torch.device) -> None:
+    def load_state(self, state: dict[str, Any], device: torch.device) -> None:
         """Continue exactly where `state()` was taken."""
         inner = self._bits.state
         inner["state"]["state"] = np.array(state["words"], dtype=np.uint64)

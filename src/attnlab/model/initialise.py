@@ -91,8 +91,9 @@ def _initialise_attention(
 
 def _fold_scale(block: MultiHeadAttention) -> None:
     """Divide W_Q by sqrt(d_k) where the scale is off, so that step 0 computes the scaled function (T5)."""
-    d_k = block.w_q.out_features // block.heads
-    by_head = block.w_q.weight.view(block.heads, d_k, -1)
+    weight: Tensor = block.w_q.weight
+    d_k = len(weight) // block.heads
+    by_head = weight.view(block.heads, d_k, -1)
     marked = slice(None) if block.marked is None else block.marked.flatten()
     by_head[marked] = by_head[marked] / math.sqrt(d_k)
 

@@ -6,7 +6,9 @@ Shapes: B batch, S source tokens, T target tokens, D d_model, V vocabulary.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -29,13 +31,15 @@ def sinusoids(n: int, d_model: int) -> Tensor:
 class Embedding(nn.Module):
     """Token embedding times sqrt(D), plus positions, then dropout (sections 3.4 and 3.5)."""
 
+    positions: Tensor  # [N,D], grown on demand
+
     def __init__(self, weight: nn.Parameter, dropout: Dropout) -> None:
         super().__init__()
         self.weight, self.dropout = weight, dropout
         self.register_buffer("positions", sinusoids(64, weight.shape[1]), persistent=False)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Ids [B,N] at positions start .. start + N - 1 -> [B,N,D]."""
+        """ids [B,N] at positions start .. start + N - 1 -> [B,N,D]."""
         end = start + ids.shape[1]
         if end > len(self.positions):
             self.positions = sinusoids(2 * end, self.weight.shape[1]).to(self.positions)
@@ -97,7 +101,7 @@ class EncoderLayer(Layer):
         self.norm_self, self.norm_ff = nn.LayerNorm(model.d_model), nn.LayerNorm(model.d_model)
 
     def forward(self, x: Tensor, real: Tensor | None, recorder: Recorder | None) -> Tensor:
-        """X [B,S,D], real [B,1,1,S] -> [B,S,D]."""
+        """x [B,S,D], real [B,1,1,S] -> [B,S,D]."""
         y = self.before(self.norm_self, x)
         x = self.after(self.norm_self, x, self.self_attention(y, y, real=real, recorder=recorder))
         return self.after(self.norm_ff, x, self.feed_forward(self.before(self.norm_ff, x)))
@@ -119,7 +123,7 @@ class DecoderLayer(Layer):
         self, x: Tensor, memory: Tensor, keep: Tensor, real: Tensor | None, source_real: Tensor | None,
         recorder: Recorder | None,
     ) -> Tensor:  # fmt: skip
-        """X [B,T,D], memory [B,S,D], keep [T,T], real [B,1,1,T], source_real [B,1,1,S] -> [B,T,D]."""
+        """x [B,T,D], memory [B,S,D], keep [T,T], real [B,1,1,T], source_real [B,1,1,S] -> [B,T,D]."""
         y = self.before(self.norm_self, x)
         x = self.after(self.norm_self, x, self.self_attention(y, y, keep, real, recorder))
         y = self.before(self.norm_cross, x)
@@ -146,31 +150,30 @@ class LayerCache:
 
     source_keys: Tensor  # [B,H,S,dk]
     source_values: Tensor  # [B,H,S,dv]
-    keys: Tensor | None = None  # [B,H,capacity,dk]
-    values: Tensor | None = None
     length: int = 0
+
+    def __post_init__(self) -> None:
+        self.keys, self.values = self.source_keys[:, :, :0], self.source_values[:, :, :0]  # [B,H,capacity,.]
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Add k [B,H,1,dk], v [B,H,1,dv]; returns all so far, [B,H,length,.]."""
-        if self.keys is None or self.length == self.keys.shape[2]:
+        if self.length == self.keys.shape[2]:
             self.keys, self.values = self._grown(self.keys, k), self._grown(self.values, v)
         self.keys[:, :, self.length : self.length + 1] = k
         self.values[:, :, self.length : self.length + 1] = v
         self.length += 1
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
-    def _grown(self, old: Tensor | None, new: Tensor) -> Tensor:
+    def _grown(self, old: Tensor, new: Tensor) -> Tensor:
         batch, heads, _, size = new.shape
         grown = new.new_empty(batch, heads, max(16, 2 * self.length), size)
-        if old is not None:
-            grown[:, :, : self.length] = old[:, :, : self.length]
+        grown[:, :, : self.length] = old
         return grown
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in that order."""
         self.source_keys, self.source_values = self.source_keys[rows], self.source_values[rows]
-        if self.keys is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
+        self.keys, self.values = self.keys[rows], self.values[rows]
 
 
 @dataclass
@@ -212,7 +215,7 @@ class Transformer(nn.Module):
         self.encoder_norm, self.decoder_norm = final(model.d_model), final(model.d_model)
 
     def encode(self, src: Tensor, src_keep: Tensor, recorder: Recorder | None = None) -> Tensor:
-        """Src [B,S] ids, src_keep [B,S] True = real -> memory [B,S,D]."""
+        """src [B,S] ids, src_keep [B,S] True = real -> memory [B,S,D]."""
         x, real = self.source_embedding(src), real_keys(src_keep)
         for layer in self.encoder:
             x = layer(x, real, recorder)
@@ -238,14 +241,14 @@ class Transformer(nn.Module):
         return self.decoder_norm(x)
 
     def project(self, hidden: Tensor) -> Tensor:
-        """Hidden [...,D] -> logits [...,V]."""
+        """hidden [...,D] -> logits [...,V]."""
         return nn.functional.linear(hidden, self.projection)
 
     def hidden(
         self, src: Tensor, tgt_in: Tensor, src_keep: Tensor | None = None, tgt_keep: Tensor | None = None,
         recorder: Recorder | None = None,
     ) -> Tensor:  # fmt: skip
-        """Src [B,S], tgt_in [B,T] -> hidden [B,T,D]; tokens that are not PAD are real where no mask is given."""
+        """src [B,S], tgt_in [B,T] -> hidden [B,T,D]; tokens that are not PAD are real where no mask is given."""
         src_keep = src != PAD if src_keep is None else src_keep
         tgt_keep = tgt_in != PAD if tgt_keep is None else tgt_keep
         memory = self.encode(src, src_keep, recorder)
@@ -255,19 +258,23 @@ class Transformer(nn.Module):
         self, src: Tensor, tgt_in: Tensor, src_keep: Tensor | None = None, tgt_keep: Tensor | None = None,
         recorder: Recorder | None = None,
     ) -> Tensor:  # fmt: skip
-        """Src [B,S], tgt_in [B,T] -> logits [B,T,V]: the projection of `hidden`."""
+        """src [B,S], tgt_in [B,T] -> logits [B,T,V]: the projection of `hidden`."""
         return self.project(self.hidden(src, tgt_in, src_keep, tgt_keep, recorder))
+
+    def decoder_layers(self) -> Iterator[DecoderLayer]:
+        """The decoder's layers with their type, which nn.ModuleList forgets."""
+        return cast("Iterator[DecoderLayer]", iter(self.decoder))
 
     def start(self, memory: Tensor, src_keep: Tensor) -> DecoderState:
         """Begin a cached decoding of memory [B,S,D]."""
-        blocks = [layer.cross_attention for layer in self.decoder]
-        caches = [LayerCache(*block.project(memory, block.w_k, block.w_v)) for block in blocks]
-        return DecoderState(caches, real_keys(src_keep))
+        blocks = [layer.cross_attention for layer in self.decoder_layers()]
+        parts = [block.project(memory, block.w_k, block.w_v) for block in blocks]
+        return DecoderState([LayerCache(k, v) for k, v in parts], real_keys(src_keep))
 
     def step(self, token: Tensor, state: DecoderState) -> Tensor:
-        """Token [B] at the state's position -> logits [B,V] of the next; moves the state on."""
+        """token [B] at the state's position -> logits [B,V] of the next; moves the state on."""
         x = self.target_embedding(token[:, None], state.position)
-        for layer, cache in zip(self.decoder, state.caches, strict=True):
+        for layer, cache in zip(self.decoder_layers(), state.caches, strict=True):
             x = layer.step(x, cache, state.source_real)
         state.position += 1
         return self.project(self.decoder_norm(x))[:, 0]

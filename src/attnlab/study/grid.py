@@ -14,15 +14,18 @@ from attnlab.errors import UserError
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One cell and seed of a study. `config` is None where the cell is impossible, and `problem` says why."""
+    """One cell and seed of a study."""
 
     overrides: tuple[str, ...]  # of the grid alone
-    config: Config | None
-    problem: str | None
+    config: Config
 
-    @property
-    def run_id(self) -> str | None:
-        return None if self.config is None else run_id(self.config)
+
+@dataclass(frozen=True)
+class Impossible:
+    """A cell that cannot exist; `problem` says why. It stays in the table."""
+
+    overrides: tuple[str, ...]
+    problem: str
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,12 @@ class Study:
     name: str
     control: str | None
     base: Config
-    runs: list[PlannedRun]
+    cells: list[PlannedRun | Impossible]
+
+    @property
+    def runs(self) -> list[PlannedRun]:
+        """The runs that can be run."""
+        return [cell for cell in self.cells if isinstance(cell, PlannedRun)]
 
 
 def expand(overrides: list[str]) -> Study:
@@ -50,11 +58,12 @@ def expand(overrides: list[str]) -> Study:
     axes = {key: given[key][1] if key in given else values for key, values in base.study.grid.items()}
     axes |= {key: values for key, (_, values) in given.items() if len(values) > 1}
     fixed = [item for key, (item, _) in given.items() if key not in axes]
-    runs: dict[str, PlannedRun] = {}
+    cells: dict[str, PlannedRun | Impossible] = {}
     for cell in [*_product(axes), *_listed(base.study.cells, axes)]:
-        run = _planned(fixed, cell)
-        runs.setdefault(run.run_id or " ".join(cell), run)
-    return Study(base.study.name, base.study.control, base, list(runs.values()))
+        planned = _planned(fixed, cell)
+        key = run_id(planned.config) if isinstance(planned, PlannedRun) else " ".join(cell)
+        cells.setdefault(key, planned)
+    return Study(base.study.name, base.study.control, base, list(cells.values()))
 
 
 def _values(item: str) -> tuple[str, list[str]]:
@@ -89,8 +98,8 @@ def _text(value: Any) -> str:
             return str(value)
 
 
-def _planned(fixed: list[str], cell: tuple[str, ...]) -> PlannedRun:
+def _planned(fixed: list[str], cell: tuple[str, ...]) -> PlannedRun | Impossible:
     try:
-        return PlannedRun(cell, load([*fixed, *cell]), None)
+        return PlannedRun(cell, load([*fixed, *cell]))
     except UserError as error:
-        return PlannedRun(cell, None, str(error))
+        return Impossible(cell, str(error))

@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
-from attnlab.config import Config, Launcher
+from attnlab.config import Config, Launcher, run_id
 from attnlab.errors import UserError
 from attnlab.run import folder_of, run
 from attnlab.study.grid import PlannedRun, Study
 from attnlab.tracking.status import State
 
 
-def launch(study: Study) -> dict[str, State]:
+def launch(study: Study) -> dict[str, State | None]:
     """Run what is not done yet; the state of each run id at the end. Failed runs are tried again with retry=true."""
-    waiting = [
-        planned for planned in study.runs if planned.config is not None and _wants_to_run(planned.config)
-    ]
+    waiting = [planned for planned in study.runs if _wants_to_run(planned.config)]
     config = study.base
     workers = 1 if config.launch.name is Launcher.serial else config.launch.workers or os.cpu_count() or 1
     print(
@@ -31,13 +29,13 @@ def launch(study: Study) -> dict[str, State]:
     for number, (planned, problem) in enumerate(_finished(waiting, workers), start=1):
         state = folder_of(planned.config).state()
         print(
-            f"[{number}/{len(waiting)}] {planned.run_id} {' '.join(planned.overrides)}: {problem or state}",
+            f"[{number}/{len(waiting)}] {run_id(planned.config)} {' '.join(planned.overrides)}: {problem or state}",
             file=sys.stderr, flush=True,
         )  # fmt: skip
         if config.fail_fast and state not in (State.done, State.diverged):
             break
-    configs = [planned.config for planned in study.runs if planned.config is not None]
-    return {folder_of(one).path.name: folder_of(one).state() for one in configs}
+    folders = [folder_of(planned.config) for planned in study.runs]
+    return {folder.path.name: folder.state() for folder in folders}
 
 
 def _wants_to_run(config: Config) -> bool:
@@ -57,7 +55,8 @@ def _finished(waiting: list[PlannedRun], workers: int) -> Iterator[tuple[Planned
             yield planned, _one(planned.config, True)
         return
     while waiting:
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+        try:
             jobs = {pool.submit(_one, planned.config, False): planned for planned in waiting}
             for job in as_completed(jobs):
                 try:
@@ -66,6 +65,8 @@ def _finished(waiting: list[PlannedRun], workers: int) -> Iterator[tuple[Planned
                     continue
                 waiting.remove(jobs[job])
                 yield jobs[job], problem
+        finally:  # also when nobody wants the rest: runs that have not begun do not begin
+            pool.shutdown(cancel_futures=True)
         if waiting:  # a process was killed from outside: the run that it held is reported, the others go on
             killed = [
                 planned for planned in waiting if folder_of(planned.config).state() is State.interrupted

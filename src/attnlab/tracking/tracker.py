@@ -116,17 +116,18 @@ class Tracker:
 
     def finish(
         self, state: State, *, error: str | None = None, results: dict[str, float] | None = None
-    ) -> None:
-        """End the run: write its status, close the mirror (for at most track.finish_timeout seconds)."""
+    ) -> Status:
+        """End the run: write its status, which is returned, and close the mirror (for at most track.finish_timeout seconds)."""
         if self._finished:
             raise ValueError("finish was called twice")
         self._finished = True
         values = {name: _number(name, value) for name, value in (results or {}).items()}
-        self._save(state, error=error, results=values)
+        status = self._save(state, error=error, results=values)
         self.folder.metrics.close()
         self.folder.media.close()
         if self._mirror is not None:
             self._mirror.finish(state, nan_steps=self._nan_steps, first_nan_step=self._first_nan_step)
+        return status
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -178,18 +179,20 @@ class Tracker:
             self._last_nan_step = step
             self._first_nan_step = step if self._first_nan_step is None else self._first_nan_step
 
-    def _save(self, state: State, error: str | None = None, results: dict[str, float] | None = None) -> None:
-        self.folder.save_status(
-            Status(
-                state=state,
-                step=self._step,
-                error=error,
-                alarms=list(self._alarms),
-                nan_steps=self._nan_steps,
-                first_nan_step=self._first_nan_step,
-                results=results or {},
-            )
+    def _save(
+        self, state: State, error: str | None = None, results: dict[str, float] | None = None
+    ) -> Status:
+        status = Status(
+            state=state,
+            step=self._step,
+            error=error,
+            alarms=list(self._alarms),
+            nan_steps=self._nan_steps,
+            first_nan_step=self._first_nan_step,
+            results=results or {},
         )
+        self.folder.save_status(status)
+        return status
 
     def _open_mirror(self) -> WandbMirror | None:
         match self._config.track.name:

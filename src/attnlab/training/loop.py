@@ -89,7 +89,7 @@ class Trainer:
         train = config.train
         self.model, self.data, self.config, self.device = model, data, config, device
         self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=0.0, betas=tuple(train.betas), eps=train.eps, weight_decay=train.weight_decay,
+            model.parameters(), lr=0.0, betas=(train.betas[0], train.betas[1]), eps=train.eps, weight_decay=train.weight_decay,
             fused=True,
         )  # fmt: skip
         self.scaler = torch.amp.GradScaler(device.type, enabled=train.precision is Precision.fp16)

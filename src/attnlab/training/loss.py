@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ class Losses(NamedTuple):
 
 
 def losses(logits: Tensor, targets: Tensor, smoothing: float) -> Losses:
-    """Logits [B,T,V], targets [B,T] ids -> sums over the tokens that are not PAD: the plain path.
+    """logits [B,T,V], targets [B,T] ids -> sums over the tokens that are not PAD: the plain path.
 
     smoothed = (1 - smoothing) nll + smoothing * mean over V of -log p, as torch's `label_smoothing`.
     """
@@ -92,8 +92,6 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         return smoothed, nll
 
     @staticmethod
-    def backward(
-        ctx: torch.autograd.function.FunctionCtx, grad: Tensor, _: Tensor
-    ) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         grad_hidden, grad_projection = ctx.saved_tensors
         return grad_hidden * grad, grad_projection * grad, None, None
