@@ -1,11 +1,15 @@
 """Launching: side by side or in turn, one failure among others, and the same command again."""
 
+import os
+import signal
+from pathlib import Path
+
 import pytest
 from end_to_end.conftest import SMALL
 
 from attnlab.run import folder_of
 from attnlab.study.grid import expand
-from attnlab.study.launch import launch
+from attnlab.study.launch import _finished, launch
 from attnlab.summary import study_table
 from attnlab.tracking.status import State
 
@@ -51,3 +55,31 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path):
     states = launch(expand(bad))
     assert list(states.values()).count(State.failed) == 1
     assert State.done not in states.values()
+
+
+def killed_once(config, bar):
+    """Stands in for `_one` in a worker: the first run of all kills its own process, as an out-of-memory killer would."""
+    flag = Path(config.output) / "killed"
+    if config.attention.name == "zero_fill" and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+def killed_always(config, bar):
+    """The same each time it is tried."""
+    if config.attention.name == "zero_fill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("worker", "problem"), [(killed_once, None), (killed_always, "its process was killed")]
+)
+def test_a_killed_process_takes_no_other_run_down(tmp_path, monkeypatch, worker, problem):
+    monkeypatch.setattr("attnlab.study.launch._one", worker)
+    study = expand([*DEMO, f"output={tmp_path}", "launch.workers=2", "seed=1,2"])
+    ended = {(p.config.attention.name, p.config.seed): text for p, text in _finished(study.runs, 2)}
+    assert len(ended) == 4
+    assert ended["correct", 1] is ended["correct", 2] is None
+    assert problem in ended.values()

@@ -54,26 +54,33 @@ def _finished(waiting: list[PlannedRun], workers: int) -> Iterator[tuple[Planned
         for planned in waiting:
             yield planned, _one(planned.config, True)
         return
-    while waiting:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
-        try:
-            jobs = {pool.submit(_one, planned.config, False): planned for planned in waiting}
-            for job in as_completed(jobs):
-                try:
-                    problem = job.result()
-                except BrokenProcessPool:
-                    continue
-                waiting.remove(jobs[job])
-                yield jobs[job], problem
-        finally:  # also when nobody wants the rest: runs that have not begun do not begin
-            pool.shutdown(cancel_futures=True)
-        if waiting:  # a process was killed from outside: the run that it held is reported, the others go on
-            killed = [
-                planned for planned in waiting if folder_of(planned.config).state() is State.interrupted
-            ]
-            for planned in killed or waiting[:1]:
-                waiting.remove(planned)
-                yield planned, "its process was killed"
+    left = list(waiting)
+    while left:
+        for planned, problem in _pooled(list(left), workers):
+            left.remove(planned)
+            yield planned, problem
+        # A process that is killed takes its whole pool down: each run that was under way goes on in a pool of its own
+        # now, so that the one which is killed again is known and the others are not lost.
+        for planned in [one for one in left if folder_of(one.config).state() is State.interrupted] or left[
+            :1
+        ]:
+            left.remove(planned)
+            yield next(_pooled([planned], 1), (planned, "its process was killed"))
+
+
+def _pooled(runs: list[PlannedRun], workers: int) -> Iterator[tuple[PlannedRun, str | None]]:
+    """Runs side by side, each as it ends; stops short where a process was killed."""
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    try:
+        jobs = {pool.submit(_one, planned.config, False): planned for planned in runs}
+        for job in as_completed(jobs):
+            try:
+                problem = job.result()
+            except BrokenProcessPool:
+                return
+            yield jobs[job], problem
+    finally:  # also when nobody wants the rest: runs that have not begun do not begin
+        pool.shutdown(cancel_futures=True)
 
 
 def _one(config: Config, bar: bool) -> str | None:
