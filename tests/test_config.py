@@ -51,6 +51,11 @@ from attnlab.errors import UserError
         ("device=tpu", ["device", "tpu", "cuda"]),
         ("threads=0", ["threads"]),
         ("seed=-1", ["seed"]),
+        ("~decode", ["decode"]),
+        ("data=null", ["group"]),
+        ("data.tokenizer=5", ["data.tokenizer", "5", "group"]),
+        ("train.lr=inf", ["train.lr", "finite"]),
+        ("decode.max_length_factor=inf", ["decode.max_length"]),
     ],
 )
 def test_R50_a_wrong_setting_is_one_sentence_with_key_value_and_what_is_allowed(override, words):
@@ -131,13 +136,13 @@ def test_no_omegaconf_object_is_left_past_load():
 
 SAME = [
     ["output=elsewhere"], ["track=none"], ["launch=serial"], ["threads=2"], ["measure.every=7"], ["measure.log_every=3"],
-    ["measure.images=false"], ["measure.evaluate_every=9"], ["device=cpu"], ["force=true"], ["model.d_k=16"],
+    ["measure.images=false"], ["measure.evaluate_every=9"], ["attention.where.layers=[1,2]"], ["attention.where.heads=[4,3,2,1]"], ["attention.where.layers=[1]"], ["device=cpu"], ["force=true"], ["model.d_k=16"],
     ["attention.where.sites=[cross,encoder,decoder]"], ["attention.name=other"], ["track.tags=[x]"],
 ]  # fmt: skip
 OTHER = [
     ["seed=2"], ["model.d_k=8"], ["attention=no_scale"], ["train.lr=1e-3"], ["train.precision=bf16"], ["data.name=x"],
     ["data.corpus_seed=2"], ["decode.beam=2"], ["train.patience=3"], ["measure.prefix_sentences=5"],
-    ["attention.where.layers=[1]"],
+    ["measure.enabled=false"], ["attention=zero_fill", "attention.where.layers=[1]"],
 ]  # fmt: skip
 
 
@@ -149,6 +154,15 @@ def test_id_is_blind_to_what_cannot_change_the_result(overrides):
 @pytest.mark.parametrize("overrides", OTHER, ids=" ".join)
 def test_id_sees_what_can_change_the_result(overrides):
     assert run_id(load(overrides)) != run_id(load([]))
+
+
+def test_a_mistake_at_every_place_is_the_mistake_and_the_order_of_protocols_is_nothing():
+    arm = ["attention=zero_fill"]
+    assert run_id(load(arm)) == run_id(
+        load([*arm, "attention.where.layers=[2,1]", "attention.where.heads=[1,2,3,4]"])
+    )
+    both = ["decode.protocols=[prefix,cached]"], ["decode.protocols=[cached,prefix]"]
+    assert run_id(load(both[0])) == run_id(load(both[1]))
 
 
 def test_cadence_of_evaluation_counts_once_it_can_stop_the_run():

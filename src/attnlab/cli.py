@@ -78,8 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("overrides", nargs="*", help="group=choice or key=value")
     one = verb("plan", _plan, "the runs of a study: id, state, impossible cells with the reason")
     one.add_argument("overrides", nargs="*", help="experiment=<study> and further overrides")
-    one = verb("table", _table, "a study's runs side by side")
+    one = verb("table", _table, "a study's runs as a table with intervals and verdicts (extra: figures)")
     one.add_argument("overrides", nargs="*", help="experiment=<study> and the overrides it was run with")
+    one.add_argument(
+        "--allow-mixed", action="store_true", help="runs of different data, code or versions in one table"
+    )
+    one.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where to write (default: experiments/<study>/results)"
+    )
     one = verb("translate", _translate, "translate stdin to stdout, one line each, in order")
     one.add_argument("run", help="run id or folder")
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
@@ -189,10 +195,18 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _table(arguments: argparse.Namespace) -> int:
+    from attnlab.study import render, table
+    from attnlab.study.claims import load_claims
     from attnlab.study.grid import expand
-    from attnlab.summary import study_table
 
-    print(study_table(expand(arguments.overrides)))
+    study = expand(arguments.overrides)
+    folder = Path("experiments") / str(study.name)
+    expected = folder / "expected.yaml"
+    claims = load_claims(expected) if expected.exists() else []
+    made = table.build(study, arguments.overrides, claims, allow_mixed=arguments.allow_mixed)
+    print(render.markdown(made))
+    for path in table.write(made, arguments.out or folder / "results"):
+        print(path, file=sys.stderr)
     return 0
 
 

@@ -38,18 +38,19 @@ def compose(overrides: list[str]) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
-    from hydra.errors import HydraException
 
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         try:
             return hydra_compose("config", overrides=overrides)
-        except (HydraException, OmegaConfBaseException) as error:
+        except Exception as error:  # besides its own exceptions Hydra lets KeyError and ValueError through
             raise UserError(_not_composed(error)) from None
 
 
 def typed(composed: DictConfig) -> Config:
     """The composed values as dataclasses: types first, then the rules across fields. Raises UserError."""
+    raw = OmegaConf.to_container(composed, resolve=False)
+    _refuse_missing_groups(Config, raw, "")
     try:
         merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
         OmegaConf.resolve(merged)
@@ -85,6 +86,15 @@ def _not_typed(error: OmegaConfBaseException, composed: DictConfig) -> str:
     for part in key.split("."):
         value = value[part]
     return _refused(key, value, expected)
+
+
+def _refuse_missing_groups(kind: Any, raw: Any, path: str) -> None:
+    """Where a group of settings is missing or was replaced by a single value, OmegaConf's error would name no key."""
+    if not isinstance(raw, dict):
+        raise UserError(_refused(path, raw, "a group of settings"))
+    for name, inner in typing.get_type_hints(kind).items():
+        if dataclasses.is_dataclass(inner):
+            _refuse_missing_groups(inner, raw.get(name), f"{path}.{name}" if path else name)
 
 
 def _refused(key: str, value: Any, expected: str) -> str:

@@ -20,11 +20,6 @@ def pick_device(name: str) -> torch.device:
     return device
 
 
-def describe(device: torch.device) -> str:
-    """The device in words, for provenance."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-
-
 def autocast(precision: Precision, device: torch.device) -> torch.autocast:
     """The forward pass in half precision where asked; weights, softmax and loss stay in fp32."""
     dtype = torch.float16 if precision is Precision.fp16 else torch.bfloat16

@@ -38,8 +38,8 @@ def problems(config: Config) -> Iterator[str]:
 
 def _positive(**values: float | None) -> Iterator[str]:
     for name, value in values.items():
-        if value is not None and not value > 0:
-            yield f"{name.replace('__', '.')}: got {value}, allowed: a number above 0"
+        if value is not None and not 0 < value < math.inf:
+            yield f"{name.replace('__', '.')}: got {value}, allowed: a finite number above 0"
 
 
 def _data(data: DataConfig) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _rest(config: Config) -> Iterator[str]:
         yield f"decode.protocols: got {', '.join(decode.protocols)}, allowed: each protocol once"
     if decode.length_penalty < 0:
         yield f"decode.length_penalty: got {decode.length_penalty}, allowed: 0 or more"
-    if decode.max_length_factor < 0 or decode.max_length_extra < 1:
+    if not 0 <= decode.max_length_factor < math.inf or decode.max_length_extra < 1:
         yield "decode.max_length_extra: got less than one token, allowed: at least 1 beside a factor of 0 or more"
     if config.seed < 0:
         yield f"seed: got {config.seed}, allowed: 0 or more"

@@ -6,6 +6,7 @@ Starting a run whose folder is done returns its result; a partial one goes on fr
 from __future__ import annotations
 
 import itertools
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
 from attnlab.progress import ProgressBar
 from attnlab.tracking.folder import RunFolder
-from attnlab.tracking.media import Cell
+from attnlab.tracking.media import MAX_IMAGES, Cell
 from attnlab.tracking.provenance import collect
 from attnlab.tracking.status import State, Status
 from attnlab.tracking.tracker import Tracker
@@ -99,6 +100,8 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
         with _signals() as asked:
             try:
                 text = read_text(config)
+            except UserError:  # nothing has run: mended, the same command starts
+                raise
             except Exception as error:
                 folder.save_status(Status(State.failed, error=str(error)))
                 raise
@@ -108,9 +111,10 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
 def check_same_text(config: Config, folder: RunFolder) -> None:
     """Refuse a finished folder whose text was another one under the same data.name.
 
-    The Hub's text is pinned by its revision. That of the grammar changes with the grammar's own code.
+    A commit of the Hub pins its text. That of the grammar changes with the grammar's own code.
     """
-    if config.data.source is not Source.hub:
+    pinned = config.data.source is Source.hub and re.fullmatch("[0-9a-f]{40}", config.data.revision or "")
+    if not pinned:
         _refuse_other_text(config, load_corpus(config.data).digest, folder)
 
 
@@ -129,17 +133,17 @@ def _train_and_score(
 ) -> Outcome:
     model = build(config.model, config.attention, text.tokenizer.vocab_size, config.seed).to(device)
     trainer = Trainer(model, text.train, config, device)
-    if folder.checkpoint.exists():
-        _refuse_other_text(config, text.corpus.digest, folder)
-        trainer.load_state(checkpoint.load(folder.checkpoint, device))
-        folder.forget("test/")  # a run killed while it was scored is scored again
+    trained = folder.checkpoint.exists() and _take_up(config, folder, text, trainer)
     folder.save_config(config)
     folder.save_tokenizer(text.tokenizer.model)
     provenance = collect(
         device=device, threads=config.threads, seed=config.seed, data_digest=text.corpus.digest,
         tokenizer_digest=text.tokenizer.digest,
     )  # fmt: skip
-    data_report = text.corpus.report | {"train/too_long": text.dropped_long}
+    unknown = {
+        f"{name}/unknown_pieces": sum(getattr(text, name).unknown()) for name in ("train", "dev", "test")
+    }
+    data_report = text.corpus.report | {"train/too_long": text.dropped_long} | unknown
     folder.save_provenance(asdict(provenance) | {"data_report": data_report, "signatures": {}})
     tracker = Tracker(
         folder, config, run_id=folder.path.name, group=config.study.name, job_type=config.attention.name,
@@ -151,14 +155,39 @@ def _train_and_score(
     ):
         looks = _looks(config, text, model, trainer, tracker, folder, asked, progress)
         try:
-            trainer.run(looks)
+            if not trained:
+                asked.waits_for_the_step()
+                trainer.run(looks)
         except Diverged as error:
-            return Outcome(folder.path.name, folder, tracker.finish(State.diverged, error=str(error)))
+            status = tracker.finish(State.diverged, error=str(error), step=trainer.progress.step + 1)
+            return Outcome(folder.path.name, folder, status)
         except Interrupted:
             raise asked.exception() from None
         asked.ends_at_once()
         results = _score(config, text, model, trainer, tracker, folder)
         return Outcome(folder.path.name, folder, tracker.finish(State.done, results=results))
+
+
+def _take_up(config: Config, folder: RunFolder, text: Text, trainer: Trainer) -> bool:
+    """Put the trainer where the folder's checkpoint stands; True if it was trained to its end and lacks its scores.
+
+    Raises UserError where text, vocabulary or kind of device are not those of the checkpoint.
+    """
+    _refuse_other_text(config, text.corpus.digest, folder)
+    provenance = folder.read_provenance()
+    if provenance is not None and provenance["tokenizer_digest"] != text.tokenizer.digest:
+        raise UserError(
+            f"data.tokenizer: got another vocabulary ({text.tokenizer.digest[:10]}) than the one this run began with "
+            f"({provenance['tokenizer_digest'][:10]}), allowed: the same version of sentencepiece, or force=true"
+        )
+    folder.forget("test/")  # a run killed while it was scored is scored again
+    state = checkpoint.load(folder.checkpoint)
+    if "final" not in state:
+        trainer.load_state(state)
+        return False
+    trainer.model.load_state_dict(state["model"])
+    trainer.progress.step = state["step"]
+    return True
 
 
 def _title(config: Config, folder: RunFolder) -> str:
@@ -226,9 +255,9 @@ def _score(
     tracker.table(step, "test/translations", columns, rows)
     if config.measure.images:
         maps = sentence_maps(model, batch, 0, text.tokenizer.pieces)
-        for site in ("encoder", "decoder", "cross"):
-            items = [(one.name, one.weights.clip(0, 1)) for one in maps if one.name.startswith(site)]
-            tracker.images(step, f"test/attention/{site}", items)
+        for block, heads in itertools.groupby(maps, key=lambda one: one.name.rpartition("/")[0]):
+            items = [(one.name, one.weights.clip(0, 1)) for one in heads]
+            tracker.images(step, f"test/attention/{block}", items[:MAX_IMAGES])
     checkpoint.save(folder.checkpoint, {"model": model.state_dict(), "step": step, "final": True})
     return results
 
@@ -238,12 +267,16 @@ class Asked:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._in_loop = True
+        self._in_loop = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         again, self.signal = self.signal is not None, number
         if again or not self._in_loop:
             raise self.exception()
+
+    def waits_for_the_step(self) -> None:
+        """From here on the loop asks after each step."""
+        self._in_loop = True
 
     def ends_at_once(self) -> None:
         """From here on nothing asks whether to stop."""

@@ -21,7 +21,8 @@ LEGEND = """\
 dev nll: teacher-forced, nats a token, by the arm's own code; prefix nll: each token scored from its own prefix.
 A prefix nll far above the dev nll is a leak: the model was shown the future while it trained.
 BLEU, length ratio, empty: test set, decoded by re-running the arm's own code on the prefix (protocol `prefix`).
-entropy (nats) and future mass: decoder self-attention, mean over real queries with more than one allowed key."""
+entropy (nats): decoder self-attention, of the weights on allowed keys, mean over queries with more than one such key.
+future mass: weight on keys of the future, mean over all real queries. Formulas in docs/metrics.md."""
 
 
 def summary(outcome: Outcome) -> str:

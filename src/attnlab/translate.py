@@ -15,6 +15,8 @@ from attnlab.errors import UserError
 from attnlab.measure.decode import translate
 from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
+from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.status import State
 from attnlab.training import checkpoint
 
 LINES = 512  # read and answered at once, so that a pipe shows results while it is fed
@@ -34,11 +36,11 @@ def load_run(run: str, output: Path) -> Trained:
     if not (folder / "config.yaml").exists():
         raise UserError(f"run: got '{run}', allowed: a run id below {output / 'runs'}, or a run's folder")
     config = typed(cast("DictConfig", OmegaConf.load(folder / "config.yaml")))
+    status = RunFolder(folder).read_status()
+    if status is None or status.state is not State.done:
+        found = "unfinished" if status is None else status.state
+        raise UserError(f"run: got '{run}', which is {found}, allowed: a run that is done")
     state = checkpoint.load(folder / "checkpoint.pt")
-    if "final" not in state:
-        raise UserError(
-            f"run: got '{run}', which is not done, allowed: a finished run; the same command goes on with it"
-        )
     tokenizer = Tokenizer((folder / "tokenizer.model").read_bytes())
     model = build(config.model, config.attention, tokenizer.vocab_size, config.seed)
     model.load_state_dict(state["model"])

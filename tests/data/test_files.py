@@ -10,6 +10,7 @@ from settings import write_split
 
 from attnlab.data.files import MENDED, read_files
 from attnlab.errors import UserError
+from attnlab.tracking.folder import RunFolder
 
 LINE_ENDS_OF_PYTHON = ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 EN, DE = ["a man", 'he said "no', ""], ["ein Mann", 'er sagte "nein', "leer"]
@@ -119,6 +120,25 @@ def test_tsv_has_no_quoting_and_a_header_of_language_codes(tmp_path):
         assert (pairs.src, pairs.tgt) == expected
     pairs = read_files(str(tmp_path), "turned", "en", "de")
     assert (pairs.tgt, pairs.src) == expected
+
+
+@pytest.mark.parametrize("form", ["text", "text.gz", "tsv", "tsv.gz"])
+def test_a_carriage_return_inside_a_line_becomes_a_space_and_is_counted(tmp_path, form):
+    _write(tmp_path, form, ["two\rlines", "one\r"], ["eine", "zwei\r\rZeilen\r"])
+    pairs = read_files(str(tmp_path), "train", "en", "de")
+    # In a row a tab follows the carriage return of the source, so that it does not end the line.
+    last = "one " if form.startswith("tsv") else "one"
+    assert (pairs.src, pairs.tgt) == (["two lines", last], ["eine", "zwei  Zeilen"])
+    inside, at_ends = (3, 1) if form.startswith("tsv") else (2, 2)
+    expected = {"line_breaks_inside": inside, "carriage_returns": at_ends}
+    assert pairs.counts == dict.fromkeys(MENDED, 0) | expected
+    RunFolder(tmp_path).save_translations("copied", pairs.src + pairs.tgt)  # raises for a line break
+
+
+def test_a_raw_carriage_return_in_a_json_string_is_still_not_json(tmp_path):
+    (tmp_path / "train.jsonl").write_bytes(b'{"en": "two\rlines", "de": "b"}\n')
+    with pytest.raises(UserError, match="line 1: not JSON"):
+        read_files(str(tmp_path), "train", "en", "de")
 
 
 def test_line_breaks_inside_json_become_spaces(tmp_path):

@@ -111,6 +111,7 @@ def test_divergence_is_a_result(small):
     outcome = run(load([*small, "train.lr=1e30", "train.clip=null", "train.warmup=0"]), bar=False)
     assert outcome.status.state is State.diverged
     assert "non-finite" in outcome.status.error
+    assert f"at step {outcome.status.step}" in outcome.status.error
 
 
 def test_a_failure_is_in_the_status_and_the_next_call_tries_again(small, monkeypatch):
@@ -126,6 +127,28 @@ def test_a_failure_is_in_the_status_and_the_next_call_tries_again(small, monkeyp
     assert folder_of(config).state() is State.failed
     assert "boom" in folder_of(config).read_status().error
     assert run(config, bar=False).status.state is State.done
+
+
+def test_a_run_that_was_trained_but_not_finished_is_scored_again(small):
+    first = run(load(small), bar=False)
+    (first.folder.path / "status.json").unlink()
+    assert run(load(small), bar=False).status.results == first.status.results
+
+
+def test_another_vocabulary_is_refused_on_resuming(small):
+    first = run(load(small), bar=False)
+    (first.folder.path / "status.json").unlink()
+    first.folder.note_provenance(tokenizer_digest="0" * 64)
+    with pytest.raises(UserError, match="another vocabulary"):
+        run(load(small), bar=False)
+
+
+def test_more_heads_than_a_tracker_takes_pictures_of(small):
+    outcome = run(
+        load([*small, "model.heads=120", "model.d_k=2", "model.d_v=2", "train.steps=0", "train.warmup=0"]),
+        bar=False,
+    )
+    assert outcome.status.state is State.done
 
 
 def write_text(folder: Path, word: str) -> Path:

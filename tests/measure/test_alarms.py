@@ -2,13 +2,17 @@ import math
 
 import pytest
 
-from attnlab.measure.alarms import alarms
+from attnlab.measure.alarms import judge
 
 HEALTHY = {
     "dev/nll": 1.9, "dev/prefix_nll": 1.91, "dev/leak_gap": 1e-6, "dev/accuracy": 0.6, "test/prefix/bleu": 24.6,
     "test/prefix/distinct": 0.97, "test/prefix/empty": 0.0, "test/cached/bleu": 24.6, "test/cached/distinct": 0.97,
     "test/cached/empty": 0.0,
 }  # fmt: skip
+
+
+def alarms(metrics):
+    return [sentence for sentence in judge(metrics).values() if sentence is not None]
 
 
 def test_a_healthy_run_raises_none():
@@ -52,3 +56,21 @@ def test_the_arms_of_the_pilot_raise_alarms():
     wrong_split = {"dev/nll": 2.164, "dev/prefix_nll": 2.53, "dev/leak_gap": 0.37, "dev/accuracy": 0.58,
                    "test/prefix/bleu": 13.29, "test/prefix/empty": 0.0, "test/prefix/distinct": 0.9}  # fmt: skip
     assert len(alarms(wrong_split)) == 1
+
+
+def test_what_is_judged_is_what_the_metrics_allow():
+    at_an_evaluation = {"dev/nll": 1.9, "dev/prefix_nll": 1.91, "dev/leak_gap": 0.01, "dev/accuracy": 0.6}
+    assert judge({}) == {}
+    # Translations are not judged, so that what was said of them is not withdrawn.
+    assert judge(at_an_evaluation) == {"leak": None, "loss": None}
+    kinds = {"leak", "loss"} | {
+        f"{sign}/{protocol}"
+        for sign in ("accuracy", "collapse", "empty")
+        for protocol in ("prefix", "cached")
+    }
+    assert judge(HEALTHY) == dict.fromkeys(kinds)
+    leaking, worse = (judge(HEALTHY | {"dev/leak_gap": gap}) for gap in (1.5, 2.5))
+    assert leaking.keys() == worse.keys() == kinds
+    assert "1.50 nats" in leaking["leak"]
+    assert "2.50 nats" in worse["leak"]
+    assert all(leaking[kind] is None for kind in kinds - {"leak"})

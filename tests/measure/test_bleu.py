@@ -49,7 +49,9 @@ def test_signatures_name_case_tokeniser_smoothing_and_version():
 
 
 def test_metric_names_carry_split_and_protocol():
-    metrics = score(["a b c d", "", "a b c d", "e"], REFERENCES).metrics(Protocol.cached)
+    metrics = score(["a b c d", "", "a b c d", "e"], [*REFERENCES[:3], REFERENCES[0]]).metrics(
+        Protocol.cached
+    )
     names = ["bleu", "bleu_lower", "chrf", "length_ratio", "empty", "distinct", "sentences"]
     assert list(metrics) == [f"test/cached/{name}" for name in names]
     assert metrics["test/cached/empty"] == 0.25

@@ -66,3 +66,9 @@ def test_listed_cells_stand_beside_the_product_and_run_through_the_seeds():
 def test_without_a_study_there_is_no_grid():
     with pytest.raises(UserError, match="experiment=demo"):
         expand(["seed=2"])
+
+
+@pytest.mark.parametrize("broken", ["study.grid.seed=3", "study.cells=[5]"])
+def test_a_grid_of_another_form_is_one_sentence(broken):
+    with pytest.raises(UserError, match="allowed: "):
+        expand(["experiment=demo", broken])

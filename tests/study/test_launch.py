@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from end_to_end.conftest import SMALL
 
+import attnlab.run
 from attnlab.run import folder_of
 from attnlab.study.grid import expand
 from attnlab.study.launch import _finished, launch
@@ -33,28 +34,49 @@ def test_every_run_is_done_and_a_second_launch_trains_nothing(tmp_path, launcher
         assert f"{results['test/prefix/bleu']:.3f}" in row
 
 
-def test_R39_one_failed_run_takes_no_other_down_and_is_retried_only_when_asked(tmp_path, capfd):
-    bad = [*DEMO, f"output={tmp_path}", "launch=serial", "data.tokenizer.vocab_size=300,100000"]
+@pytest.fixture
+def broken_zero_fill(monkeypatch):
+    """The arm zero_fill fails by an error of the program's."""
+    right = attnlab.run.build
+
+    def build(model, attention, *more):
+        if attention.name == "zero_fill":
+            raise RuntimeError("boom")
+        return right(model, attention, *more)
+
+    monkeypatch.setattr("attnlab.run.build", build)
+
+
+def test_R39_one_failed_run_takes_no_other_down_and_is_retried_only_when_asked(
+    tmp_path, capfd, broken_zero_fill
+):
+    bad = [*DEMO, f"output={tmp_path}", "launch=serial", "attention=zero_fill,correct"]
     states = launch(expand(bad))
-    assert sorted(states.values()) == [State.done, State.done, State.failed, State.failed]
-    assert "too large" in capfd.readouterr().err
+    assert sorted(states.values()) == [State.done, State.failed]
+    assert "boom" in capfd.readouterr().err
     launch(expand(bad))
     assert "0 to run" in capfd.readouterr().err
     launch(expand([*bad, "retry=true"]))
-    assert "2 to run" in capfd.readouterr().err
+    assert "1 to run" in capfd.readouterr().err
 
 
-def test_fail_fast_stops_at_the_first_failure(tmp_path):
-    bad = [
-        *DEMO,
-        f"output={tmp_path}",
-        "launch=serial",
-        "data.tokenizer.vocab_size=100000,300",
-        "fail_fast=true",
-    ]
-    states = launch(expand(bad))
-    assert list(states.values()).count(State.failed) == 1
-    assert State.done not in states.values()
+def test_fail_fast_stops_at_the_first_failure(tmp_path, broken_zero_fill):
+    bad = [*DEMO, f"output={tmp_path}", "launch=serial", "attention=zero_fill,correct", "fail_fast=true"]
+    assert list(launch(expand(bad)).values()) == [State.failed, None]
+
+
+def test_a_mistake_of_the_user_s_is_no_failed_run_and_runs_once_it_is_mended(tmp_path, capfd):
+    study = expand(
+        [
+            *DEMO,
+            f"output={tmp_path}",
+            "launch=serial",
+            "attention=correct",
+            "data.tokenizer.vocab_size=100000",
+        ]
+    )
+    assert list(launch(study).values()) == [None]
+    assert "too large" in capfd.readouterr().err
 
 
 def killed_once(config, bar):

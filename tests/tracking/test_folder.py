@@ -136,6 +136,7 @@ def test_status_comes_back_as_it_was_and_is_strict_json(output: Path) -> None:
         step=30,
         error="the loss is NaN at step 30",
         alarms=["dev/leak_gap is 2.1"],
+        alarm_kinds=["leak"],
         nan_steps=1,
         first_nan_step=30,
         results={"dev/nll": math.inf, "test/prefix/bleu": 12.25},

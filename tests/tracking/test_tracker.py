@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -197,6 +198,73 @@ def test_alarms_stand_in_the_status_at_once(folder: RunFolder, config: Config) -
     assert folder.read_status().alarms == ["dev/leak_gap is 2.1"]
 
 
+def test_an_alarm_of_a_kind_is_one_sentence_the_latest_and_one_line_in_the_log(
+    folder: RunFolder, config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    with make_tracker(folder, config) as tracker:
+        tracker.alarm("two references are empty")
+        for step in range(10, 60, 10):
+            tracker.log(step, {"dev/leak_gap": step / 10})
+            tracker.alarms({"leak": f"the gap is {step / 10}", "loss": None})
+            assert folder.read_status().alarms == ["two references are empty", f"the gap is {step / 10}"]
+        tracker.alarms({"loss": "the loss is 0"})
+        assert folder.read_status().alarms == [
+            "two references are empty", "the gap is 5.0", "the loss is 0",
+        ]  # fmt: skip
+        tracker.alarms({"leak": None, "collapse/prefix": None})
+        assert folder.read_status().alarms == ["two references are empty", "the loss is 0"]
+        tracker.finish(State.done)
+        with pytest.raises(ValueError, match="finished"):
+            tracker.alarms({"leak": "the gap is 6.0"})
+    assert folder.read_status().state is State.done
+    assert [record.getMessage() for record in caplog.records] == [
+        "ALARM in run 0123456789, step 0: two references are empty",
+        "ALARM in run 0123456789, step 10: the gap is 1.0",
+        "ALARM in run 0123456789, step 50: the loss is 0",
+    ]
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+
+
+def test_alarms_are_on_the_terminal_without_any_setting_of_logging(child: Child, output: Path) -> None:
+    result = child(ALARMED)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr == "ALARM in run 0123456789, step 0: the gap is 1.0\n"
+
+
+def test_alarms_come_back_with_their_kinds(folder: RunFolder, config: Config) -> None:
+    with make_tracker(folder, config) as tracker:
+        tracker.log(10, {"dev/leak_gap": 1.0})
+        tracker.alarms({"leak": "the gap is 1.0", "empty/prefix": "all are empty"})
+        tracker.finish(State.interrupted)
+    with make_tracker(folder, config, resume_step=10) as tracker:
+        assert folder.read_status().alarms == ["the gap is 1.0", "all are empty"]
+        tracker.alarms({"leak": "the gap is 2.0"})
+        tracker.alarms({"empty/prefix": None})
+        tracker.finish(State.done)
+    assert folder.read_status().alarms == ["the gap is 2.0"]
+
+
+def test_alarms_of_a_status_without_kinds_come_back(folder: RunFolder, config: Config) -> None:
+    with make_tracker(folder, config) as tracker:
+        tracker.log(10, {"dev/leak_gap": 1.0})
+        tracker.alarms({"leak": "the gap is 1.0"})
+        tracker.finish(State.interrupted)
+    path = folder.path / "status.json"
+    fields = json.loads(path.read_text())
+    del fields["alarm_kinds"]
+    path.write_text(json.dumps(fields))
+    with make_tracker(folder, config, resume_step=10) as tracker:
+        tracker.finish(State.done)
+    assert folder.read_status().alarms == ["the gap is 1.0"]
+
+
+def test_a_diverged_run_has_the_step_at_which_it_diverged(folder: RunFolder, config: Config) -> None:
+    with make_tracker(folder, config) as tracker:
+        tracker.log(10, {"train/loss/nll": 4.0})
+        status = tracker.finish(State.diverged, error="the loss is NaN at step 17", step=17)
+    assert (status.step, folder.read_status().step) == (17, 17)
+
+
 def test_leaving_without_finish_is_an_error(folder: RunFolder, config: Config) -> None:
     with pytest.raises(RuntimeError, match="finish"), make_tracker(folder, config):
         pass
@@ -209,6 +277,15 @@ def test_finishing_twice_is_an_error(folder: RunFolder, config: Config) -> None:
         with pytest.raises(ValueError, match="twice"):
             tracker.finish(State.done)
 
+
+ALARMED = """
+config = make_config(output, Tracking.none)
+with make_tracker(make_folder(output), config) as tracker:
+    tracker.alarms({"leak": "the gap is 1.0"})
+    tracker.alarms({"leak": "the gap is 2.0"})
+    from attnlab.tracking.status import State
+    tracker.finish(State.done)
+"""
 
 RUN = """
 import sys

@@ -5,6 +5,8 @@ Each runs in a process of its own: W&B reads the server's address once a process
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
 import socket
 import threading
@@ -17,6 +19,7 @@ from test_wandb_mirror import assert_same, by_step, numbers, only_record, tree
 from tracking_example import FULL_RUN, Child, make_config, make_folder, make_tracker
 from wandb_server import API_KEY, StandIn
 
+from attnlab import cli
 from attnlab.config import TrackMode, plain
 from attnlab.errors import UserError
 from attnlab.tracking.status import State
@@ -165,7 +168,9 @@ def test_R46_without_a_key_an_online_run_goes_on_offline_and_says_so_once(child:
     assert result.returncode == 0
     (line,) = result.stderr.splitlines()
     assert "API key" in line
-    assert f"`attnlab sync output={output}`" in line
+    (command,) = re.findall("`(attnlab sync [^`]*)`", line)
+    arguments = cli._parser().parse_args(shlex.split(command)[1:])
+    assert arguments.output == str(output)
     (record,) = find_records(output)
     assert is_offline(record)
     assert_same(numbers(read_wandb(record).history), by_step(make_folder(output)) | {20: {}})

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from attnlab.compose import load
-from attnlab.data.batching import Encoded, collate
+from attnlab.data.batching import Encoded, collate, padding_share
+from attnlab.errors import UserError
 from attnlab.measure.gradients import parameter_norms
 from attnlab.model.initialise import build
 from attnlab.training.loop import Diverged, Interrupted, Looks, Trainer, due
@@ -141,6 +142,20 @@ def test_R56_overflow_of_the_fp16_scale_skips_the_step_and_counts_it():
     assert metrics["train/grad/skipped_steps"] == 1
 
 
+def test_R56_gradients_that_stay_non_finite_under_fp16_are_a_divergence():
+    one = trainer("train.precision=fp16", "train.steps=60")
+    one.model.encoder[0].self_attention.w_q.weight.register_hook(lambda grad: grad * math.nan)
+    looks, _ = looks_of(one)
+    with pytest.raises(Diverged, match="non-finite gradients"):
+        one.run(looks)
+
+
+def test_a_checkpoint_of_another_kind_of_device_is_refused():
+    one = trainer()
+    with pytest.raises(UserError, match="begun on cuda"):
+        one.load_state(one.state() | {"device": "cuda"})
+
+
 def test_R56_fp16_norm_is_that_of_unscaled_gradients():
     norms = []
     for precision in ("fp32", "fp16"):
@@ -178,6 +193,16 @@ def test_R53_every_arm_of_a_seed_sees_the_same_batches():
     assert seen[0] == seen[1] == seen[2]
     other = trainer("seed=2").batches()
     assert seen[0] != [next(other).indices for _ in range(15)]
+
+
+def test_padding_of_both_sides_is_recorded():
+    one = trainer("measure.log_every=20")
+    batches = trainer().batches()
+    seen = [next(batches).indices for _ in range(20)]
+    source, target = padding_share(one.data, seen)
+    metrics = trained(one)["records"][-1][1]
+    assert metrics["train/data/source_padding"] == pytest.approx(source)
+    assert metrics["train/data/target_padding"] == pytest.approx(target) == 0
 
 
 def test_due_is_each_so_many_steps_and_the_last():

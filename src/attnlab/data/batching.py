@@ -50,20 +50,21 @@ class Encoded:
 class Batch:
     """`src` [B, S], its EOS last and then PAD; `tgt_in` [B, T], BOS first; `tgt_out` [B, T], EOS last.
 
-    `indices`: which pairs they are. `target_tokens`: real positions in `tgt_out`, counted here so that no loss has to
-    wait for the device to count them.
+    `indices`: which pairs they are. `source_tokens`, `target_tokens`: real positions in `src` and `tgt_out`, counted
+    here so that nobody has to wait for the device to count them.
     """
 
     src: torch.Tensor
     tgt_in: torch.Tensor
     tgt_out: torch.Tensor
     indices: list[int]
+    source_tokens: int
     target_tokens: int
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on `device`."""
         src, tgt_in, tgt_out = (ids.to(device) for ids in (self.src, self.tgt_in, self.tgt_out))
-        return Batch(src, tgt_in, tgt_out, self.indices, self.target_tokens)
+        return Batch(src, tgt_in, tgt_out, self.indices, self.source_tokens, self.target_tokens)
 
 
 def encode(split: Split, tokenizer: Tokenizer) -> Encoded:
@@ -153,7 +154,8 @@ def collate(encoded: Encoded, indices: Sequence[int]) -> Batch:
     tgt_in[:, 1:] = tgt_out[:, :-1]  # before EOS is set: the shifted input has none
     tgt_out[rows, tgt_lengths] = EOS
     src_ids, tgt_in_ids, tgt_out_ids = (torch.from_numpy(ids) for ids in (src, tgt_in, tgt_out))
-    return Batch(src_ids, tgt_in_ids, tgt_out_ids, list(indices), int(tgt_lengths.sum()) + len(rows))
+    real = [int(lengths.sum()) + len(rows) for lengths in (src_lengths, tgt_lengths)]
+    return Batch(src_ids, tgt_in_ids, tgt_out_ids, list(indices), *real)
 
 
 def padding_share(encoded: Encoded, batches: list[list[int]]) -> tuple[float, float]:

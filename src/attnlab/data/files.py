@@ -10,7 +10,8 @@ each also with .gz at its end. Two forms at once are an error, since nobody coul
 Lines end at line feeds alone, never at the other characters that `str.splitlines` takes for line ends (U+2028,
 U+0085, vertical tab, ...): they stand in real corpora, and one of them on one side would shift all pairs below.
 Text is kept as it is, control characters too (lines that hold one are counted); the tokenizer says what it does with
-them. Mended and counted: a carriage return before the line feed, a byte order mark, a line feed inside a JSON string.
+them. Mended and counted: a carriage return before the line feed, a byte order mark, a line break inside a sentence (a
+carriage return elsewhere in a line, a line feed in a JSON string), which becomes a space.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def _present(root: Path, name: str) -> list[Path]:
 def _read(paths: list[Path], src: str, tgt: str, counts: dict[str, int]) -> Sides:
     lines = [_lines(path, counts) for path in paths]
     if len(paths) == 2:
-        (sources, targets), (source, target) = lines, paths
+        source, target = paths
+        sources, targets = ([one_line(line, counts) for line in side] for side in lines)
         if len(sources) != len(targets):
             raise UserError(
                 f"{source} has {len(sources)} lines and {target.name} has {len(targets)}; a parallel text has "
@@ -111,7 +113,7 @@ def _read(paths: list[Path], src: str, tgt: str, counts: dict[str, int]) -> Side
             )
         return sources, targets
     if paths[0].name.removesuffix(".gz").endswith(".tsv"):
-        return _tsv(paths[0], lines[0], src, tgt)
+        return _tsv(paths[0], lines[0], src, tgt, counts)
     return _jsonl(paths[0], lines[0], src, tgt, counts)
 
 
@@ -137,13 +139,14 @@ def _lines(path: Path, counts: dict[str, int]) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def _tsv(path: Path, lines: list[str], src: str, tgt: str) -> Sides:
+def _tsv(path: Path, lines: list[str], src: str, tgt: str, counts: dict[str, int]) -> Sides:
     rows = [line.split("\t") for line in lines]
     for number, row in enumerate(rows, start=1):
         if len(row) != 2:
             raise UserError(f"{path}, line {number}: {len(row)} columns; a row is source, tab, target.")
     header = rows[0] if rows and sorted(rows[0]) == sorted((src, tgt)) else None
-    first, second = ([row[column] for row in rows[header is not None :]] for column in (0, 1))
+    texts = rows[header is not None :]
+    first, second = ([one_line(row[column], counts) for row in texts] for column in (0, 1))
     return (second, first) if header == [tgt, src] else (first, second)
 
 

@@ -55,6 +55,9 @@ def expand(overrides: list[str]) -> Study:
     base = typed(compose([item for item, values in given.values() if len(values) == 1]))
     if base.study.name is None:
         raise UserError("experiment: got nothing, allowed: a study, as in experiment=demo")
+    for key, values in base.study.grid.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"study.grid.{key}: got {values}, allowed: a list of values")
     axes = {key: given[key][1] if key in given else values for key, values in base.study.grid.items()}
     axes |= {key: values for key, (_, values) in given.items() if len(values) > 1}
     fixed = [item for key, (item, _) in given.items() if key not in axes]
@@ -82,6 +85,10 @@ def _product(axes: dict[str, list[Any]]) -> Iterator[tuple[str, ...]]:
 def _listed(cells: list[Any], axes: dict[str, list[Any]]) -> Iterator[tuple[str, ...]]:
     """Single cells: each a mapping of overrides; the axes that it does not name (seeds, say) are run through."""
     for cell in cells:
+        if not isinstance(cell, dict):
+            raise UserError(
+                f"study.cells: got {cell}, allowed: mappings of overrides, as in {{attention: zero_fill}}"
+            )
         named = {str(key): [value] for key, value in cell.items()}
         yield from _product({"seed": axes["seed"]} | named if "seed" in axes else named)
 

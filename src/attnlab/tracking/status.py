@@ -29,6 +29,7 @@ class Status:
     step: the last step that was logged; for `diverged` the step at which a loss or gradient was not finite.
     error: for `failed` one sentence or a traceback, else None.
     alarms: sentences that must stand beside the run's numbers wherever they are shown, such as a leak.
+    alarm_kinds: the kind of each of them, in their order; a later judgement of a kind replaces its sentence.
     nan_steps, first_nan_step: how many steps logged a NaN or an infinity, and the first of them.
     results: the final numbers by metric name.
     """
@@ -40,6 +41,7 @@ class Status:
     nan_steps: int = 0
     first_nan_step: int | None = None
     results: dict[str, float] = field(default_factory=dict)
+    alarm_kinds: list[str] = field(default_factory=list)
     pid: int = field(default_factory=os.getpid)
     host: str = field(default_factory=platform.node)
     updated: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))

@@ -6,8 +6,10 @@ the run goes on without it.
 
 from __future__ import annotations
 
+import logging
 import math
 import traceback
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ from attnlab.tracking.status import State, Status
 
 if TYPE_CHECKING:  # wandb_mirror needs the `wandb` extra; with track=none it is not imported at all
     from attnlab.tracking.wandb_mirror import WandbMirror
+
+log = logging.getLogger(__name__)
 
 
 class Tracker:
@@ -61,7 +65,8 @@ class Tracker:
         self._nan_steps = 0
         self._last_nan_step: int | None = None
         self._first_nan_step: int | None = None
-        self._alarms: list[str] = []
+        self._alarms: dict[str, str] = {}  # kind -> its latest sentence
+        self._warned: set[str] = set()  # kinds that stand in this process's log
         self._mirror: WandbMirror | None = None
         self._finished = False
 
@@ -109,20 +114,48 @@ class Tracker:
             self._mirror.media(table)
 
     def alarm(self, sentence: str) -> None:
-        """Put a warning into the run's status at once; it stays beside the run's numbers from then on."""
-        if sentence not in self._alarms:
-            self._alarms.append(sentence)
+        """Raise an alarm that nothing judges again: it stays beside the run's numbers from then on."""
+        self.alarms({sentence: sentence})
+
+    def alarms(self, judged: Mapping[str, str | None]) -> None:
+        """Take up the alarms of an evaluation, as `measure.alarms.judge` returns them: kind -> sentence, or None.
+
+        A sentence stands in the run's status at once, in place of the earlier one of its kind; None, judged and found
+        well, takes that out. Kinds that are not named stay. The first sentence of a kind is a warning in the log, one
+        line a process, so that a leaking run does not repeat it at every evaluation.
+        """
+        if self._finished:
+            raise ValueError("the run was finished; no alarm can be raised any more")
+        before = dict(self._alarms)
+        for kind, sentence in judged.items():
+            if sentence is None:
+                self._alarms.pop(kind, None)
+                continue
+            self._alarms[kind] = sentence
+            if kind not in self._warned:
+                self._warned.add(kind)
+                log.warning("ALARM in run %s, step %d: %s", self._run_id, self._step, sentence)
+        if self._alarms != before:
             self._save(State.running)
 
     def finish(
-        self, state: State, *, error: str | None = None, results: dict[str, float] | None = None
+        self,
+        state: State,
+        *,
+        error: str | None = None,
+        results: dict[str, float] | None = None,
+        step: int | None = None,
     ) -> Status:
-        """End the run: write its status, which is returned, and close the mirror (for at most track.finish_timeout seconds)."""
+        """End the run: write its status, which is returned, and close the mirror (for at most track.finish_timeout seconds).
+
+        step: where it ended, for `diverged` the step whose loss or gradient was not finite, which is seldom one that
+        was logged; None: the last one that was.
+        """
         if self._finished:
             raise ValueError("finish was called twice")
         self._finished = True
         values = {name: _number(name, value) for name, value in (results or {}).items()}
-        status = self._save(state, error=error, results=values)
+        status = self._save(state, error=error, results=values, step=step)
         self.folder.metrics.close()
         self.folder.media.close()
         if self._mirror is not None:
@@ -157,7 +190,9 @@ class Tracker:
             self._take_note(step, values)
         status = self.folder.read_status()
         if self._resume_step > 0 and status is not None:
-            self._alarms = list(status.alarms)
+            # A status from before there were kinds has sentences alone: each is its own kind.
+            kinds = status.alarm_kinds or status.alarms
+            self._alarms = dict(zip(kinds, status.alarms, strict=True))
 
     def _check(self, step: int, values: dict[str, float]) -> None:
         if self._finished:
@@ -180,13 +215,18 @@ class Tracker:
             self._first_nan_step = step if self._first_nan_step is None else self._first_nan_step
 
     def _save(
-        self, state: State, error: str | None = None, results: dict[str, float] | None = None
+        self,
+        state: State,
+        error: str | None = None,
+        results: dict[str, float] | None = None,
+        step: int | None = None,
     ) -> Status:
         status = Status(
             state=state,
-            step=self._step,
+            step=self._step if step is None else step,
             error=error,
-            alarms=list(self._alarms),
+            alarms=list(self._alarms.values()),
+            alarm_kinds=list(self._alarms),
             nan_steps=self._nan_steps,
             first_nan_step=self._first_nan_step,
             results=results or {},

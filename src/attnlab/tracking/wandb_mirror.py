@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -275,7 +276,7 @@ class WandbMirror:
         self._warned = True
 
     def _sync_command(self) -> str:
-        return f"attnlab sync output={self._output}"
+        return shlex.join(["attnlab", "sync", "--output", str(self._output)])
 
 
 def _json_safe(value: Any) -> Any:

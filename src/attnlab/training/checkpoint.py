@@ -24,10 +24,13 @@ def save(path: Path, content: dict[str, Any]) -> None:
     os.replace(beside, path)
 
 
-def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Read with the safe loader: a file that holds anything but tensors and plain types is refused."""
+def load(path: Path) -> dict[str, Any]:
+    """Read onto the CPU with the safe loader: a file that holds anything but tensors and plain types is refused.
+
+    Models and optimisers move what they load to their own device; the state of a generator must stay on the CPU.
+    """
     try:
-        return torch.load(path, map_location=device, weights_only=True)
+        return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises pickle, zip, runtime and EOF errors for one broken file
         reason = str(error).split("\n")[0][:120]
         raise UserError(

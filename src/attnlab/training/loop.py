@@ -17,6 +17,7 @@ import torch
 from attnlab.config import Config, Precision
 from attnlab.data.batching import Batch, Encoded, collate, epoch_batches
 from attnlab.device import autocast
+from attnlab.errors import UserError
 from attnlab.model.transformer import Transformer
 from attnlab.streams import stream_seed
 from attnlab.training import checkpoint
@@ -54,7 +55,9 @@ class Window:
     smoothed: float = 0.0
     nll: float = 0.0
     tokens: int = 0
-    padded: int = 0
+    source_tokens: int = 0
+    source_positions: int = 0
+    target_positions: int = 0
     seconds: float = 0.0
 
     def metrics(self) -> Metrics:
@@ -63,7 +66,8 @@ class Window:
             "train/loss/nll": self.nll / self.tokens,
             "train/loss/ppl": math.exp(min(self.nll / self.tokens, 700)),
             "train/data/target_tokens": self.tokens,
-            "train/data/padding_share": 1 - self.tokens / self.padded,
+            "train/data/source_padding": 1 - self.source_tokens / self.source_positions,
+            "train/data/target_padding": 1 - self.tokens / self.target_positions,
             "train/speed/tokens_per_second": self.tokens / self.seconds,
         }
 
@@ -176,13 +180,14 @@ class Trainer:
         norm = float(
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), math.inf if clip is None else clip)
         )
-        if not math.isfinite(norm) and not self.scaler.is_enabled():
-            raise Diverged(f"non-finite gradients at step {self.progress.step + 1}")
-        scale = self.scaler.get_scale()
+        if not math.isfinite(
+            norm
+        ):  # with a loss scale it may be an overflow: the step is skipped, the scale halved
+            if not self.scaler.is_enabled() or self.scaler.get_scale() <= 1:
+                raise Diverged(f"non-finite gradients at step {self.progress.step + 1}")
+            self.progress.skipped_steps += 1
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        if self.scaler.is_enabled() and self.scaler.get_scale() < scale:
-            self.progress.skipped_steps += 1
         if metrics:
             metrics |= {"train/grad/norm_clipped": norm if clip is None else min(norm, clip)}
             if self.scaler.is_enabled():
@@ -195,7 +200,9 @@ class Trainer:
         window.smoothed += float(sums.smoothed)
         window.nll += float(sums.nll)
         window.tokens += sums.tokens
-        window.padded += sum(batch.tgt_out.numel() for batch in batches)
+        window.source_tokens += sum(batch.source_tokens for batch in batches)
+        window.source_positions += sum(batch.src.numel() for batch in batches)
+        window.target_positions += sum(batch.tgt_out.numel() for batch in batches)
         window.seconds += seconds
 
     def judged(self, evaluation: Metrics) -> Metrics:
@@ -219,12 +226,18 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.scaler.state_dict(),
             "dropout": self.model.stream.state(),
+            "device": self.device.type,
             "progress": progress,
             "snapshots": self.snapshots,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Stand where `state()` was taken."""
+        """Stand where `state()` was taken. Raises UserError on another kind of device: its dropout is another."""
+        if state["device"] != self.device.type:
+            raise UserError(
+                f"device: got {self.device.type} for a run begun on {state['device']}, allowed: the same kind of "
+                "device, or force=true to train afresh"
+            )
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])

@@ -62,6 +62,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         device = hidden.device.type
         half = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else projection.dtype
+        if (
+            half is torch.float16
+        ):  # p is made before the loss scale could lift its small entries into fp16's range
+            half = projection.dtype
         wide = torch.promote_types(half, torch.float32)
         with torch.autocast(device, enabled=False):
             weight = projection.to(half)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab import cli
 from attnlab.errors import UserError
 from attnlab.theory.detectors import command
 
@@ -52,3 +53,46 @@ def test_names_inside_objects_are_found():
 def test_a_wrong_target_is_one_sentence(target, message):
     with pytest.raises(UserError, match=message):
         command.run(target)
+
+
+RAISING = {
+    "syntax": ("def f(q, k, v)\n    return v\n", "cannot be imported (SyntaxError: ", ", line 1)"),
+    "import": (
+        "import math\n\nmath.sqrt(-1)\n",
+        "cannot be imported (ValueError: math domain error, {} line 3)",
+        "",
+    ),
+    "exit": ("import sys\nsys.exit('usage: train FILE')\n", "(SystemExit: usage: train FILE, {} line 2)", ""),
+    "unnamed": ("raise StopIteration\n", "cannot be imported (StopIteration, {} line 1)", ""),
+    "attribute": (
+        "def __getattr__(name):\n    return 1 / 0\n",
+        "(ZeroDivisionError: division by zero, {} line 2)",
+        "",
+    ),
+    "factory": (
+        "def f():\n    raise RuntimeError('no weights:\\n  give a path')\n",
+        "which makes no attention (RuntimeError: no weights: give a path, {} line 2)",
+        "",
+    ),
+    "checked": (  # takes one sentence alone, and only after it was looked over
+        "import torch\n\ncalls = 0\n\ndef f(q, k, v, mask=None):\n    global calls\n    calls += 1\n"
+        "    if calls > 12:\n        raise LookupError('cache is full')\n"
+        "    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)\n",
+        "which cannot be checked (LookupError: cache is full, {} line 9)",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_what_the_users_code_raises_is_one_sentence_and_2(name, tmp_path, monkeypatch, capsys):
+    code, *wanted = RAISING[name]
+    (tmp_path / f"raises_{name}.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", f"raises_{name}:f"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"attnlab: check: got 'raises_{name}:f', which ")
+    for part in wanted:
+        assert part.format(f"raises_{name}.py") in line

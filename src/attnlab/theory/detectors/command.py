@@ -6,6 +6,10 @@ import importlib
 import inspect
 import json
 import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,12 @@ from torch import nn
 
 from attnlab.errors import UserError
 from attnlab.theory.detectors import MaskStyle, Subject, detect
+
+SHOWN = 160  # characters of the message of a user's exception
+NOT_THE_USERS = [  # folders of code that a line number would not help with: ours, Python's, installed packages
+    Path(__file__).parents[2],
+    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")),
+]
 
 
 def run(
@@ -22,11 +32,12 @@ def run(
     """Check `package.module:name` and print the report; exit code 1 if it has a mistake, else 0.
 
     The name is an attention as `detect` takes it, or a function without arguments that makes one. Modules of the
-    current folder are found. See `detect` for the other arguments.
+    current folder are found. See `detect` for the other arguments. Raises UserError for a wrong target, and for
+    whatever the user's code raises.
     """
-    report = detect(
-        find(target), mask=mask, causal=causal, positions=positions, heads=heads, width=width
-    )  # fmt: skip
+    attention = find(target)
+    with _one_sentence(f"check: got '{target}', which cannot be checked"):
+        report = detect(attention, mask=mask, causal=causal, positions=positions, heads=heads, width=width)
     print(json.dumps(report.as_dict(), indent=1) if as_json else report)
     return 0 if report.ok else 1
 
@@ -41,16 +52,39 @@ def find(target: str) -> Any:
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        thing: Any = importlib.import_module(module_name)
-        for part in name.split("."):
-            thing = getattr(thing, part)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"check: got '{target}', which cannot be imported ({error})") from None
+        with _one_sentence(f"check: got '{target}', which cannot be imported"):
+            thing: Any = importlib.import_module(module_name)
+            for part in name.split("."):
+                thing = getattr(thing, part)
+        if isinstance(thing, (nn.Module, Subject)) or not callable(thing):
+            return thing
+        with _one_sentence(f"check: got '{target}', which makes no attention"):
+            return thing() if _makes_one(thing, target) else thing
     finally:
         sys.path.remove(here)
-    if isinstance(thing, (nn.Module, Subject)) or not callable(thing):
-        return thing
-    return thing() if _makes_one(thing, target) else thing
+
+
+@contextmanager
+def _one_sentence(start: str) -> Iterator[None]:
+    """Turn what the user's code raises, SystemExit of a script too, into a UserError: `start`, then what and where."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        says = " ".join(str(error).split())[:SHOWN]
+        raise UserError(
+            f"{start} ({type(error).__name__}{': ' if says else ''}{says}{_place(error)})"
+        ) from error
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line outside of installed packages and of this one; nothing where there is none."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_file() and not any(path.is_relative_to(folder) for folder in NOT_THE_USERS):
+            return f", {path.name} line {frame.lineno}"
+    return ""
 
 
 def _makes_one(thing: Any, target: str) -> bool:

@@ -23,9 +23,14 @@ def write(folder: Path) -> list[Path]:
         raise UserError(
             "theory: got no matplotlib, allowed: after pip install 'attnlab[figures]', which draws the figures"
         ) from None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"theory: got '{folder}' ({error.strerror}), allowed: a folder that can be made"
+        ) from None
     maps = leak_maps()
     variance, logits, softmax, gradients = variance_table(), logit_table(), softmax_table(), gradient_table()
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for table in (variance, logits, softmax, gradients, leak_table(maps)):
         for suffix, text in ((".csv", table.as_csv()), (".md", table.as_markdown())):

@@ -1,0 +1,139 @@
+"""From run folders to cells: one arm and setting over all its seeds, with what became of each run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.config import Config
+from attnlab.errors import UserError
+from attnlab.run import folder_of
+from attnlab.study.grid import Impossible, PlannedRun, Study
+from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.status import State, Status
+
+ENDS = (State.done, State.diverged, State.failed)  # every other state is a run that is still to be made
+DIVERGED = "diverged"  # measured as any metric: 1 for a seed that diverged, 0 for one that is done
+
+
+@dataclass(frozen=True)
+class SeedRun:
+    """One run that came to an end. `provenance` is that of its last session, empty where it failed before it had one."""
+
+    seed: int
+    config: Config
+    folder: RunFolder
+    status: Status
+    provenance: dict[str, Any]
+
+    @property
+    def run_id(self) -> str:
+        return self.folder.path.name
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of a table. `problem` says why the cell cannot exist; it then has no runs."""
+
+    arm: str
+    settings: tuple[str, ...]  # key=value, what else the grid changes
+    runs: tuple[SeedRun, ...]
+    problem: str | None = None
+
+    @property
+    def label(self) -> str:
+        """How claims name it: the arm and its settings, as in `no_scale model.d_k=64`."""
+        return " ".join((self.arm, *self.settings))
+
+    def with_state(self, state: State) -> list[SeedRun]:
+        return [run for run in self.runs if run.status.state is state]
+
+    def values(self, metric: str) -> dict[int, float]:
+        """By seed, of the runs that are done and have the metric: a run that diverged has no final numbers."""
+        if metric == DIVERGED:
+            ended = self.with_state(State.done) + self.with_state(State.diverged)
+            return {run.seed: float(run.status.state is State.diverged) for run in ended}
+        done = self.with_state(State.done)
+        return {run.seed: run.status.results[metric] for run in done if metric in run.status.results}
+
+
+def read_cells(study: Study, overrides: Sequence[str]) -> list[Cell]:
+    """The study's cells in the grid's order, read from the run folders alone.
+
+    overrides: what the study was asked for with. Raises UserError that names the command where runs are missing.
+    """
+    runs: dict[tuple[str, tuple[str, ...]], list[SeedRun]] = {}
+    problems: dict[tuple[str, tuple[str, ...]], str] = {}
+    missing: list[PlannedRun] = []
+    for planned in study.cells:
+        if isinstance(planned, Impossible):
+            key = _key(study.base.attention.name, planned.overrides)
+            problems[key] = planned.problem
+            runs.setdefault(key, [])
+            continue
+        kept = runs.setdefault(_key(planned.config.attention.name, planned.overrides), [])
+        folder = folder_of(planned.config)
+        status = folder.read_status()
+        if status is None or status.state not in ENDS:
+            missing.append(planned)
+            continue
+        provenance = folder.read_provenance()
+        if provenance is None and status.state is not State.failed:
+            raise UserError(
+                f"run {folder.path.name}: got a folder without provenance.json, allowed: a whole run folder"
+            )
+        kept.append(SeedRun(planned.config.seed, planned.config, folder, status, provenance or {}))
+    if missing:
+        first = missing[0]
+        raise UserError(
+            f"study {study.name}: got {len(study.runs) - len(missing)} of its {len(study.runs)} runs (the first that is "
+            f"missing: {' '.join(first.overrides)}), allowed: all of them, made by `{run_command(overrides)}`"
+        )
+    return [
+        Cell(*key, tuple(sorted(found, key=lambda run: run.seed)), problems.get(key))
+        for key, found in runs.items()
+    ]
+
+
+def run_command(overrides: Sequence[str]) -> str:
+    """The command that makes a study's runs."""
+    return f"attnlab run {shlex.join(overrides)}"
+
+
+def control_of(cell: Cell, cells: Sequence[Cell], control: str | None) -> Cell | None:
+    """The cell that this one is compared with; None for the control itself, and where there is none.
+
+    control: an arm, or settings such as `model.heads=4`. Among the cells it is the one with the control's arm or
+    settings and all else equal; where the grid has no such cell (a listed one stands alone), the plain control.
+    """
+    if control is None or cell.problem is not None:
+        return None
+    parts = control.split()
+    arms = [
+        part.removeprefix("attention=") for part in parts if "=" not in part or part.startswith("attention=")
+    ]
+    settings = dict(part.split("=", 1) for part in parts if "=" in part and not part.startswith("attention="))
+    own = dict(setting.split("=", 1) for setting in cell.settings)
+    for wanted in (own | settings, settings):
+        for other in cells:
+            same_arm = other.arm == (arms[0] if arms else cell.arm)
+            if same_arm and other.problem is None and dict(s.split("=", 1) for s in other.settings) == wanted:
+                return None if other is cell else other
+    return None
+
+
+def _key(default_arm: str, overrides: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Arm and settings of a cell; the seed is no part of it."""
+    arm, settings = default_arm, []
+    for item in overrides:
+        key, _, value = item.partition("=")
+        match key:
+            case "attention":
+                arm = value
+            case "seed":
+                pass
+            case _:
+                settings.append(item)
+    return arm, tuple(settings)

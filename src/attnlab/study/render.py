@@ -1,0 +1,240 @@
+"""A study's table as Markdown to read, CSV to compute with, LaTeX (booktabs) to print."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from attnlab.study.claims import Judged
+from attnlab.study.statistics import RESAMPLES, Estimate, Interval
+from attnlab.study.table import Column, Row, StudyTable
+from attnlab.tracking.status import State
+
+LEGEND = """\
+Mean ± sd [95% t-interval] over seeds; Δ: cell - control, paired by seed, over the seeds that both have. n: seeds that are \
+done, of all; those that diverged or failed are counted, never averaged. One seed has no sd and no interval, and its Δ \
+says nothing about another training. p: paired t-test, Holm-corrected over the differences of this table.
+dev nll: teacher-forced, nats a token, by the arm's own code; prefix nll: each token scored from its own prefix. A prefix \
+nll far above the dev nll is a leak: the model was shown the future while it trained. BLEU (protocol), length ratio and \
+share of empty translations are of the test set; an `exact` interval is the binomial one over sentences. (all equal): every \
+seed has this number, and a t-interval would have no width."""
+VERDICTS = """\
+Confirmed: the 95% interval over seeds lies inside the bounds; refuted: outside; inconclusive: it meets the edge, or \
+there is none. These intervals are not corrected for the number of claims."""
+SENTENCES = """\
+BLEU on {} resampled test sets (sentence-level paired bootstrap). A row with a seed is about the test set alone: these \
+weights, other sentences. `all`: seeds resampled too; with few seeds that interval is too narrow, so read it beside the \
+t-interval above."""
+CSV_COLUMNS = (
+    "arm", "settings", "control", "metric", "seeds", "diverged", "failed", "n", "mean", "sd", "low", "high",
+    "difference_n", "difference", "difference_sd", "difference_low", "difference_high", "p", "p_holm",
+    "bootstrap_low", "bootstrap_high", "run_ids", "problem",
+)  # fmt: skip
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
+    character: "\\" + character for character in "_&%$#{}"
+}
+
+
+def markdown(table: StudyTable) -> str:
+    """The whole table with verdicts, alarms and provenance; ends in a newline."""
+    parts = [f"# Study {table.study}", table.question, f"Control: {table.control or 'none'}."]
+    parts += [
+        _lines(["cell", "n", *_titles(table.columns), "notes"], [_row(row, table) for row in table.rows])
+    ]
+    parts += [LEGEND]
+    if table.notes:
+        parts += [_bullets(table.notes)]
+    if sentences := [cells for row in table.rows for cells in _sentence_rows(row)]:
+        head = ["cell", "seed", "BLEU", "control", "Δ [95%]", "p"]
+        parts += ["## Sentences", _lines(head, sentences), SENTENCES.format(RESAMPLES)]
+    parts += ["## Claims", *_claims(table.claims)]
+    alarms = [f"{row.cell.label}, seed {run.seed}: {alarm}" for row in table.rows for run in row.cell.runs
+              for alarm in run.status.alarms]  # fmt: skip
+    parts += ["## Alarms", _bullets(alarms) if alarms else "None."]
+    parts += ["## Provenance", _bullets(f"{name}: {_code(name, text)}" for name, text in table.origin.lines)]
+    ids = [f"{row.cell.label}: {', '.join(run.run_id for run in row.cell.runs)}" for row in table.rows
+           if row.cell.runs]  # fmt: skip
+    parts += ["## Run ids", _bullets(ids)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def csv(table: StudyTable) -> str:
+    """One line a cell and metric, every metric but those of single heads; numbers in full, empty for none."""
+    text = io.StringIO()
+    writer = csv_module.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    bleu = next(column.metric for column in table.columns if column.metric.endswith("/bleu"))
+    for row in table.rows:
+        cell = row.cell
+        head = [cell.arm, " ".join(cell.settings), row.control.label if row.control else ""]
+        counts = [len(cell.runs), len(cell.with_state(State.diverged)), len(cell.with_state(State.failed))]
+        tail = [" ".join(run.run_id for run in cell.runs), cell.problem or ""]
+        for metric in row.estimates or [""]:
+            one, compared = row.estimates.get(metric), row.differences.get(metric)
+            both = row.both.interval if row.both is not None and metric == bleu else None
+            numbers = [*_numbers(one), *_numbers(compared.estimate if compared else None)]
+            ps = [None if math.isnan(p) else p for p in (compared.p, compared.p_holm)] if compared else [None] * 2
+            ends = [both.low, both.high] if both else [None, None]
+            fields = [*head, metric, *counts, *map(_full, [*numbers, *ps, *ends]), *tail]
+            writer.writerow(fields)
+    return text.getvalue()
+
+
+def latex(table: StudyTable) -> str:
+    """A booktabs tabular to \\input, its provenance in comments."""
+    printed = [_row(row, table, notes=False) for row in table.rows]
+    titles = ["cell", "$n$", *(_tex(title).replace("Δ", r"$\Delta$") for title in _titles(table.columns))]
+    body = [" & ".join([_tex(label), *map(_tex_cell, numbers)]) + r" \\" for label, *numbers in printed]
+    comments = [f"% {name}: {text}" for name, text in table.origin.lines]
+    notes = [f"% {note}" for note in table.notes]
+    invalid = [f"% {row.cell.label}: {_state(row)}" for row in table.rows if _state(row)]
+    return "\n".join([
+        f"% study {table.study}; needs \\usepackage{{booktabs}}", *comments, *notes, *invalid,
+        rf"\begin{{tabular}}{{l{'r' * (len(titles) - 1)}}}", r"\toprule", " & ".join(titles) + r" \\", r"\midrule",
+        *body, r"\bottomrule", r"\end{tabular}", "",
+    ])  # fmt: skip
+
+
+def _titles(columns: Sequence[Column]) -> list[str]:
+    return [title for c in columns for title in ([c.title, "Δ"] if c.compared else [c.title])]
+
+
+def _row(row: Row, table: StudyTable, notes: bool = True) -> list[str]:
+    cells = [row.cell.label, f"{len(row.cell.with_state(State.done))}/{len(row.cell.runs)}"]
+    for column in table.columns:
+        one = row.estimates.get(column.metric)
+        text = "-" if one is None else _estimate(one, column.digits)
+        if column.metric.endswith("/empty") and row.exact_empty is not None and one is not None:
+            text = f"{one.mean:.{column.digits}f} {_interval(row.exact_empty, column.digits)} exact"
+        cells.append(text)
+        if column.compared:
+            compared = row.differences.get(column.metric)
+            p = f", p {compared.p_holm:.2g}" if compared and not math.isnan(compared.p_holm) else ""
+            cells.append(_estimate(compared.estimate, column.digits, "+") + p if compared else "-")
+    return [*cells, "; ".join(_notes(row))] if notes else cells
+
+
+def _state(row: Row) -> str:
+    """What became of the runs that are not done, and why a cell has none."""
+    if row.cell.problem is not None:
+        return f"invalid: {row.cell.problem}"
+    found = []
+    for state in (State.diverged, State.failed):
+        if runs := row.cell.with_state(state):
+            which = ", ".join(
+                f"seed {run.seed}" + (f" at step {run.status.step}" if state is State.diverged else "")
+                for run in runs
+            )
+            found.append(f"{state} {len(runs)} of {len(row.cell.runs)} ({which})")
+    return "; ".join(found)
+
+
+def _notes(row: Row) -> Iterator[str]:
+    if state := _state(row):
+        yield state
+    for run in row.cell.with_state(State.failed):
+        lines = (run.status.error or "").strip().splitlines()  # a traceback ends in what went wrong
+        if lines:
+            yield f"seed {run.seed}: {lines[-1]}"
+    for run in row.cell.runs:
+        if run.status.nan_steps:
+            yield f"seed {run.seed}: NaN in {run.status.nan_steps} steps, first {run.status.first_nan_step}"
+    if alarmed := [run for run in row.cell.runs if run.status.alarms]:
+        yield f"ALARM in {len(alarmed)} of {len(row.cell.runs)}"
+    if row.differences and (short := min(d.estimate.n for d in row.differences.values())) < len(
+        row.cell.runs
+    ):
+        yield f"Δ over {short} seeds"
+
+
+def _sentence_rows(row: Row) -> Iterator[list[str]]:
+    for one in row.by_seed:
+        drawn = one.resampled
+        yield [
+            row.cell.label, str(one.seed), f"{one.bleu:.2f}", f"{one.control:.2f}",
+            f"{drawn.difference:+.2f} {_interval(drawn.interval, 2)}", f"{drawn.p:.2g}",
+        ]  # fmt: skip
+    if row.both is not None and row.both.seeds > 1:
+        both = row.both
+        yield [
+            row.cell.label, "all", "", "", f"{both.difference:+.2f} {_interval(both.interval, 2)}", f"{both.p:.2g}",
+        ]  # fmt: skip
+
+
+def _claims(claims: Sequence[Judged]) -> list[str]:
+    if not claims:
+        return ["None are registered (expected.yaml)."]
+    head = ["id", "claim", "measured", "predicted", "numbers [95%]", "n", "verdict", "source"]
+    return [_lines(head, [_claim(one) for one in claims]), VERDICTS]
+
+
+def _claim(one: Judged) -> list[str]:
+    claim = one.claim
+    against = f" to {claim.control}" if claim.control is not None else ""
+    where = ", ".join(claim.cells)
+    numbers = "; ".join(_estimate(e, 4, sd=False) for e in one.estimates) or "-"
+    seeds = ", ".join(str(n) for n in sorted({e.n for e in one.estimates})) or "0"
+    bounds = " to ".join(f"{bound:g}" for bound in claim.bounds)
+    return [
+        claim.id, claim.statement, f"{claim.kind} of {claim.metric}, {where}{against}", f"{claim.direction} {bounds}",
+        numbers, seeds, f"{one.verdict}: {one.reason}", claim.source,
+    ]  # fmt: skip
+
+
+def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> str:
+    text = _number(one.mean, digits, sign)
+    if sd and one.sd is not None:
+        text += f" ± {_number(one.sd, digits)}"
+    if one.interval is None:
+        return text
+    if one.interval.low == one.interval.high:  # [0.00, 0.00] would claim a certainty that equal seeds do not give
+        return f"{text} (all equal)"
+    return f"{text} {_interval(one.interval, digits)}"
+
+
+def _number(value: float, digits: int, sign: str = "") -> str:
+    return "NaN" if math.isnan(value) else f"{value:{sign}.{digits}f}"
+
+
+def _interval(interval: Interval, digits: int) -> str:
+    return f"[{_number(interval.low, digits)}, {_number(interval.high, digits)}]"
+
+
+def _numbers(one: Estimate | None) -> list[float | None]:
+    if one is None:
+        return [None] * 5
+    ends = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
+    return [one.n, one.mean, one.sd, *ends]
+
+
+def _full(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_one_line(cell) for cell in line) + " |" for line in lines)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def _bullets(lines: Sequence[str] | Iterator[str]) -> str:
+    return "\n".join(f"- {' '.join(line.split())}" for line in lines)
+
+
+def _code(name: str, text: str) -> str:
+    return f"`{text}`" if name in ("table", "runs", "scores") else text
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(character, character) for character in text)
+
+
+def _tex_cell(text: str) -> str:
+    """Escaped, with a minus where text would have a hyphen."""
+    return re.sub(r"-(?=\d)", "$-$", _tex(text)).replace("±", r"$\pm$")

@@ -1,0 +1,248 @@
+"""A study's table: its cells by the numbers that tell learning from a leak, compared with the control, and its claims.
+
+The numbers come from run folders. The sentence-level bootstrap also needs the references, which are the test set's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.config import DataConfig, Protocol, plain
+from attnlab.errors import UserError
+from attnlab.study.cells import Cell, SeedRun, control_of, read_cells, run_command
+from attnlab.study.claims import Claim, Judged, exact_share, judge
+from attnlab.study.grid import Study
+from attnlab.study.origin import Origin, trace
+from attnlab.study.statistics import (
+    Estimate,
+    Interval,
+    Resampled,
+    bleu_of,
+    difference,
+    estimate,
+    holm,
+    seed_and_sentence_bootstrap,
+    sentence_bootstrap,
+    sentence_statistics,
+    t_test,
+)  # fmt: skip
+from attnlab.tracking.files import write_atomic
+from attnlab.tracking.status import State
+
+BLEU_AGREES = 1e-6  # BLEU of the stored translations against that in the run's status
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric that is printed. compared: with the control, beside it, and in the family of Holm's correction."""
+
+    metric: str
+    title: str
+    digits: int
+    compared: bool
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Arm - control over shared seeds. p: of the paired t-test; p_holm: corrected over all that the table prints."""
+
+    estimate: Estimate
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class SeedBleu:
+    """One seed's BLEU beside its control's, over resampled sentences."""
+
+    seed: int
+    bleu: float
+    control: float
+    resampled: Resampled
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell with its numbers by metric; `both` is BLEU's difference over resampled seeds and sentences."""
+
+    cell: Cell
+    control: Cell | None
+    estimates: Mapping[str, Estimate]
+    differences: Mapping[str, Difference]
+    exact_empty: Interval | None
+    by_seed: Sequence[SeedBleu]
+    both: Resampled | None
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """Everything that Markdown, CSV and LaTeX show."""
+
+    study: str
+    question: str
+    control: str | None
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    claims: Sequence[Judged]
+    notes: Sequence[str]
+    origin: Origin
+
+
+def build(
+    study: Study, overrides: Sequence[str], claims: Sequence[Claim], *, allow_mixed: bool = False
+) -> StudyTable:
+    """Read the study's run folders. overrides: what the study was expanded from, for the commands that are named.
+
+    Raises UserError for runs that are missing or that may not stand in one table, and without scipy.
+    """
+    cells = read_cells(study, overrides)
+    origin = trace(cells, overrides, allow_mixed)
+    columns = columns_for(study.base.decode.protocols)
+    primary = study.base.decode.protocols[0]
+    bleu, reasons = _sentences(cells, primary)
+    rows = _corrected([_row(cell, cells, study.control, primary, bleu) for cell in cells], columns)
+    by_label = {cell.label: cell for cell in cells}
+    judged = [judge(claim, by_label) for claim in claims]
+    notes = [*reasons, *_retry(cells, overrides), *(f"MIXED: {text}" for text in origin.mixed)]
+    return StudyTable(
+        str(study.name), study.base.study.question, study.control, columns, rows, judged, notes, origin
+    )
+
+
+def write(table: StudyTable, folder: Path) -> list[Path]:
+    """table.md, table.csv and table.tex in `folder`; the same runs give the same bytes."""
+    from attnlab.study import render
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {"md": render.markdown(table), "csv": render.csv(table), "tex": render.latex(table)}
+    for ending, text in texts.items():
+        write_atomic(folder / f"table.{ending}", text)
+    return [folder / f"table.{ending}" for ending in texts]
+
+
+def columns_for(protocols: Sequence[Protocol]) -> list[Column]:
+    """The teacher-forced loss never without the loss from the prefix, nor BLEU without the lengths."""
+    first = protocols[0]
+    return [
+        Column("final/dev/nll", "dev nll", 3, True),
+        Column("final/dev/prefix_nll", "prefix nll", 3, True),
+        *(Column(f"test/{protocol}/bleu", f"BLEU ({protocol})", 2, True) for protocol in protocols),
+        Column(f"test/{first}/length_ratio", "length ratio", 3, False),
+        Column(f"test/{first}/empty", "empty", 3, False),
+    ]
+
+
+def _row(
+    cell: Cell, cells: Sequence[Cell], control_name: str | None, protocol: Protocol, bleu: Mapping[str, np.ndarray]
+) -> Row:  # fmt: skip
+    control = control_of(cell, cells, control_name)
+    names = sorted({name for run in cell.runs for name in run.status.results if "/layer" not in name})
+    # An average over fewer seeds than are done would hide that some lack the metric.
+    done = len(cell.with_state(State.done))
+    values = {name: found for name in names if len(found := cell.values(name)) == done > 0}
+    differences = {}
+    if control is not None:
+        for name, found in values.items():
+            against = control.values(name)
+            if (one := difference(found, against)) is not None:
+                differences[name] = Difference(one, t_test(found, against), math.nan)
+    by_seed, both = _bootstraps(cell, control, bleu) if control is not None else ([], None)
+    return Row(
+        cell, control, {name: estimate(list(found.values())) for name, found in values.items()}, differences,
+        exact_share(cell, f"test/{protocol}/empty"), by_seed, both,
+    )  # fmt: skip
+
+
+def _corrected(rows: Sequence[Row], columns: Sequence[Column]) -> list[Row]:
+    """The rows with Holm's correction over the differences that the table prints."""
+    printed = [c.metric for c in columns if c.compared]
+    places = [(i, metric) for i, row in enumerate(rows) for metric in printed if metric in row.differences]
+    corrected = holm([rows[i].differences[metric].p for i, metric in places])
+    found = [dict(row.differences) for row in rows]
+    for (i, metric), p in zip(places, corrected, strict=True):
+        found[i][metric] = replace(found[i][metric], p_holm=p)
+    return [replace(row, differences=one) for row, one in zip(rows, found, strict=True)]
+
+
+def _bootstraps(
+    cell: Cell, control: Cell, bleu: Mapping[str, np.ndarray]
+) -> tuple[list[SeedBleu], Resampled | None]:
+    theirs = {run.seed: run for run in control.runs}
+    by_seed, pairs = [], []
+    for run in cell.runs:
+        other = theirs.get(run.seed)
+        if other is None or run.run_id not in bleu or other.run_id not in bleu:
+            continue
+        if run.provenance["data_digest"] != other.provenance["data_digest"]:  # a study may change the text itself
+            continue
+        arm, against = bleu[run.run_id], bleu[other.run_id]
+        pairs.append((arm, against))
+        by_seed.append(SeedBleu(run.seed, _bleu(arm), _bleu(against), sentence_bootstrap(arm, against)))
+    return by_seed, seed_and_sentence_bootstrap(pairs) if pairs else None
+
+
+def _bleu(statistics: np.ndarray) -> float:
+    return float(bleu_of(statistics.sum(axis=0)))
+
+
+def _sentences(cells: Sequence[Cell], protocol: Protocol) -> tuple[dict[str, np.ndarray], list[str]]:
+    """BLEU's statistics of each finished run's sentences, by run id; and why there are none, where there are none."""
+    texts: dict[str, tuple[str, list[str]] | str] = {}
+    found: dict[str, np.ndarray] = {}
+    reasons = []
+    for run in (run for cell in cells for run in cell.with_state(State.done)):
+        key = json.dumps(plain(run.config.data), sort_keys=True)
+        if key not in texts:
+            texts[key] = _references(run.config.data)
+        text = texts[key]
+        if isinstance(text, str):
+            reasons.append(f"no sentence-level bootstrap, the references cannot be read: {text}")
+        elif text[0] != run.provenance["data_digest"]:
+            reasons.append(
+                f"no sentence-level bootstrap of runs on the text {run.provenance['data_digest'][:16]}: "
+                f"the text here is {text[0][:16]}"
+            )
+        elif f"test/{protocol}/bleu" in run.status.results:
+            found[run.run_id] = _checked(run, protocol, text[1][: run.config.decode.sentences])
+    return found, sorted(set(reasons))
+
+
+def _references(data: DataConfig) -> tuple[str, list[str]] | str:
+    """The text's hash and its test references, or why it cannot be read."""
+    from attnlab.data.corpus import load_corpus
+
+    try:
+        corpus = load_corpus(data)
+    except UserError as error:
+        return str(error)
+    return corpus.digest, corpus.test.tgt
+
+
+def _checked(run: SeedRun, protocol: Protocol, references: Sequence[str]) -> np.ndarray:
+    """The statistics of a run's translations, which must give the BLEU that its status has."""
+    try:
+        translations = run.folder.read_translations(f"test.{protocol}")
+        statistics = sentence_statistics(translations, references)
+    except (OSError, ValueError) as error:
+        raise UserError(f"run {run.run_id}: got translations that cannot be scored ({error})") from None
+    scored, stored = _bleu(statistics), run.status.results[f"test/{protocol}/bleu"]
+    if not abs(scored - stored) <= BLEU_AGREES:
+        raise UserError(
+            f"run {run.run_id}: got translations with {scored:.4f} BLEU, allowed: the {stored:.4f} of its status.json"
+        )
+    return statistics
+
+
+def _retry(cells: Sequence[Cell], overrides: Sequence[str]) -> list[str]:
+    failed = sum(len(cell.with_state(State.failed)) for cell in cells)
+    if not failed:
+        return []
+    return [
+        f"{failed} runs failed and count as no result; `{run_command([*overrides, 'retry=true'])}` tries again"
+    ]
