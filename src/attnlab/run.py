@@ -23,7 +23,7 @@ from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
 from attnlab.errors import UserError
 from attnlab.measure import probe
-from attnlab.measure.alarms import alarms
+from attnlab.measure.alarms import judge
 from attnlab.measure.bleu import score
 from attnlab.measure.decode import decode
 from attnlab.measure.evaluate import dev_metrics
@@ -202,8 +202,7 @@ def _looks(
 
     def evaluate(step: int) -> Metrics:
         metrics = dev_metrics(model, text.dev, config.measure.prefix_sentences)
-        for sentence in alarms(metrics):
-            tracker.alarm(sentence)
+        tracker.alarms(judge(metrics))
         return metrics
 
     return Looks(
@@ -246,8 +245,7 @@ def _score(
         rows = [[*row, translation] for row, translation in zip(rows, translations, strict=False)]
         for warning in scored.warnings:
             tracker.alarm(warning)
-    for sentence in alarms(final | scores):
-        tracker.alarm(sentence)
+    tracker.alarms(judge(final | scores))
     folder.note_provenance(signatures=signatures)
     results = {f"final/{name}": value for name, value in final.items()} | scores
     tracker.log(step, results)

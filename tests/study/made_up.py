@@ -1,12 +1,14 @@
 """Run folders of a study without any training: numbers of our choosing, written as a run writes them."""
 
+import functools
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnlab.config import DataConfig
 from attnlab.data.corpus import Corpus, load_corpus
 from attnlab.measure.bleu import score
 from attnlab.run import folder_of
-from attnlab.study.grid import PlannedRun, expand
+from attnlab.study.grid import PlannedRun, Study, expand
 from attnlab.tracking.status import State, Status
 
 DATA = ["data.train_pairs=20", "data.dev_pairs=5", "data.test_pairs=30", "data.tokenizer.vocab_size=300"]
@@ -26,6 +28,35 @@ def overrides(output: Path, *more: str) -> list[str]:
 
 def corpus_of(data: DataConfig) -> Corpus:
     return _corpora.setdefault(repr(data), load_corpus(data))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A study whose runs lie below `output`, and the overrides that name it."""
+
+    study: Study
+    items: list[str]
+
+    @property
+    def runs(self) -> dict[tuple[str, int], PlannedRun]:
+        return {(run.config.attention.name, run.config.seed): run for run in self.study.runs}
+
+
+@functools.cache
+def _expanded(more: tuple[str, ...]) -> Study:
+    return expand(overrides(Path("nowhere"), *more))
+
+
+def study_at(output: Path, *more: str) -> Made:
+    """As `expand`, which composes each cell anew and takes most of a second, but once for all tests."""
+    study = _expanded(more)
+    cells = [
+        replace(cell, config=replace(cell.config, output=str(output)))
+        if isinstance(cell, PlannedRun)
+        else cell
+        for cell in study.cells
+    ]
+    return Made(replace(study, cells=cells), overrides(output, *more))
 
 
 def broken(references: list[str], every: int) -> list[str]:
@@ -61,7 +92,3 @@ def write_run(
         "data_report": {}, "signatures": signatures,
     } | provenance)  # fmt: skip
     folder.save_status(Status(state, step=step, error=error, alarms=alarms or [], results=results))
-
-
-def planned_runs(items: list[str]) -> dict[tuple[str, int], PlannedRun]:
-    return {(run.config.attention.name, run.config.seed): run for run in expand(items).runs}

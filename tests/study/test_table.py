@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from made_up import broken, corpus_of, overrides, planned_runs, write_run
+from made_up import broken, corpus_of, study_at, write_run
 from scipy import stats
 
 from attnlab.cli import main
@@ -15,15 +15,14 @@ from attnlab.errors import UserError
 from attnlab.run import folder_of
 from attnlab.study import render, table
 from attnlab.study.cells import Cell, control_of, read_cells
-from attnlab.study.grid import expand
 from attnlab.tracking.status import State
 
 NLL = {"correct": {1: 2.0, 2: 2.1, 3: 2.4}, "zero_fill": {1: 0.5, 2: 0.7, 3: 0.8}}
 
 
-def fill(items, skip=(), **changes):
+def fill(lab, skip=(), **changes):
     """All runs of the study, with NLL's losses; zero_fill leaks and writes nothing."""
-    for (arm, seed), planned in planned_runs(items).items():
+    for (arm, seed), planned in lab.runs.items():
         if (arm, seed) in skip:
             continue
         nll = NLL[arm][seed]
@@ -36,8 +35,8 @@ def fill(items, skip=(), **changes):
         )  # fmt: skip
 
 
-def made(items, **options):
-    return table.build(expand(items), items, [], **options)
+def made(lab, **options):
+    return table.build(lab.study, lab.items, [], **options)
 
 
 def csv_rows(built):
@@ -49,15 +48,15 @@ def csv_row(built, arm, metric):
 
 
 @pytest.fixture
-def items(tmp_path):
-    return overrides(tmp_path / "outputs", "seed=1,2,3")
+def lab(tmp_path):
+    return study_at(tmp_path / "outputs", "seed=1,2,3")
 
 
-def test_R58_two_cells_of_three_seeds_one_failed(items):
-    fill(items, skip=[("zero_fill", 2)])
-    failed = planned_runs(items)["zero_fill", 2]
+def test_R58_two_cells_of_three_seeds_one_failed(lab):
+    fill(lab, skip=[("zero_fill", 2)])
+    failed = lab.runs["zero_fill", 2]
     write_run(failed, {}, state=State.failed, error="Traceback ...\nMemoryError: no memory left")
-    built = made(items)
+    built = made(lab)
     row = csv_row(built, "zero_fill", "final/dev/nll")
     # 0.5 and 0.8: mean 0.65, sd 0.3 / sqrt(2). Differences to 2.0 and 2.4: -1.5 and -1.6.
     assert (row["n"], row["seeds"], row["failed"]) == ("2", "3", "1")
@@ -76,9 +75,9 @@ def test_R58_two_cells_of_three_seeds_one_failed(items):
     assert "0.650" in render.latex(built)
 
 
-def test_holm_is_over_the_differences_that_are_printed(items):
-    fill(items)
-    built = made(items)
+def test_holm_is_over_the_differences_that_are_printed(lab):
+    fill(lab)
+    built = made(lab)
     rows = [csv_row(built, "zero_fill", c.metric) for c in built.columns if c.compared]
     p = sorted(float(row["p"]) for row in rows)
     assert len(p) == 3
@@ -87,12 +86,12 @@ def test_holm_is_over_the_differences_that_are_printed(items):
     assert csv_row(built, "zero_fill", "test/prefix/chrf")["p_holm"] == ""
 
 
-def test_R43_diverged_is_counted_and_a_nan_stays_a_nan(items):
-    fill(items, skip=[("zero_fill", 1), ("zero_fill", 3)])
-    runs = planned_runs(items)
+def test_R43_diverged_is_counted_and_a_nan_stays_a_nan(lab):
+    fill(lab, skip=[("zero_fill", 1), ("zero_fill", 3)])
+    runs = lab.runs
     write_run(runs["zero_fill", 1], {}, state=State.diverged, step=120, error="the loss is nan")
     write_run(runs["zero_fill", 3], {"final/dev/nll": float("nan"), "final/dev/prefix_nll": 1.0})
-    built = made(items)
+    built = made(lab)
     row = csv_row(built, "zero_fill", "final/dev/nll")
     assert (row["n"], row["diverged"], row["mean"], row["low"]) == ("2", "1", "nan", "")
     shown = render.markdown(built)
@@ -100,9 +99,9 @@ def test_R43_diverged_is_counted_and_a_nan_stays_a_nan(items):
     assert "diverged 1 of 3 (seed 1 at step 120)" in shown
 
 
-def test_losses_bleu_and_lengths_stand_beside_each_other_with_alarms(items):
-    fill(items)
-    shown = render.markdown(made(items))
+def test_losses_bleu_and_lengths_stand_beside_each_other_with_alarms(lab):
+    fill(lab)
+    shown = render.markdown(made(lab))
     (head,) = [line for line in shown.splitlines() if line.startswith("| cell | n |")]
     assert [c.strip() for c in head.strip("|").split("|")] == [
         "cell", "n", "dev nll", "Δ", "prefix nll", "Δ", "BLEU (prefix)", "Δ", "length ratio", "empty", "notes",
@@ -115,21 +114,24 @@ def test_losses_bleu_and_lengths_stand_beside_each_other_with_alarms(items):
 
 
 def test_one_seed_has_no_interval_but_a_bootstrap_over_sentences(tmp_path):
-    items = overrides(tmp_path, "seed=1")
-    fill(items)
-    shown = render.markdown(made(items))
+    lab = study_at(tmp_path, "seed=1")
+    fill(lab)
+    shown = render.markdown(made(lab))
     assert "| zero_fill | 1/1 | 0.500 | -1.500 | 10.500 | +8.500 |" in shown
     assert re.search(r"\| zero_fill \| 1 \| 0\.00 \|", shown)
     assert "| zero_fill | all |" not in shown
 
 
 @pytest.mark.parametrize("state", [None, State.running, State.interrupted])
-def test_a_missing_run_names_the_command_that_makes_it(items, state):
-    fill(items, skip=[("zero_fill", 2)])
+def test_a_missing_run_names_the_command_that_makes_it(lab, state):
+    fill(lab, skip=[("zero_fill", 2)])
     if state is not None:
-        write_run(planned_runs(items)["zero_fill", 2], {}, state=state)
-    with pytest.raises(UserError, match="5 of its 6 runs.*attention=zero_fill seed=2.*`attnlab run experiment=demo .*seed=1,2,3"):
-        made(items)
+        write_run(lab.runs["zero_fill", 2], {}, state=state)
+    with pytest.raises(
+        UserError,
+        match=r"5 of its 6 runs.*attention=zero_fill seed=2.*`attnlab run experiment=demo .*seed=1,2,3",
+    ):
+        made(lab)
 
 
 @pytest.mark.parametrize(
@@ -144,69 +146,73 @@ def test_a_missing_run_names_the_command_that_makes_it(items, state):
         ({"signatures": {"prefix/bleu": "tok:other"}}, "BLEU signatures"),
     ],
 )
-def test_runs_of_different_kinds_are_refused_unless_asked_for(items, change, words):
-    fill(items, skip=[("zero_fill", 2)])
-    odd = planned_runs(items)["zero_fill", 2]
+def test_runs_of_different_kinds_are_refused_unless_asked_for(tmp_path, change, words):
+    lab = study_at(tmp_path, "seed=1,2")
+    fill(lab, skip=[("zero_fill", 2)])
+    odd = lab.runs["zero_fill", 2]
     empty = [""] * len(corpus_of(odd.config.data).test.tgt)
     write_run(odd, {"final/dev/nll": 0.7, "final/dev/prefix_nll": 9.0}, translations=empty, **change)
     with pytest.raises(UserError, match=f"{words}.*--allow-mixed"):
-        made(items)
-    shown = render.markdown(made(items, allow_mixed=True))
+        made(lab)
+    shown = render.markdown(made(lab, allow_mixed=True))
     assert re.search(f"- MIXED: .*{words}", shown)
 
 
-def test_a_run_resumed_under_another_commit_is_mixed_too(items):
-    fill(items)
-    folder = folder_of(planned_runs(items)["correct", 1].config)
+def test_a_run_resumed_under_another_commit_is_mixed_too(lab):
+    fill(lab)
+    folder = folder_of(lab.runs["correct", 1].config)
     earlier = folder.read_provenance()
     folder.save_provenance({**earlier, "git": {"commit": "b" * 40, "dirty": False}})
     folder.save_provenance({key: value for key, value in earlier.items() if key != "earlier"})
     with pytest.raises(UserError, match="bbbbbbbbbb"):
-        made(items)
+        made(lab)
 
 
 def test_impossible_cells_stay_with_the_reason(tmp_path):
-    items = overrides(tmp_path, "seed=1", "attention=correct", "model.heads=3,4")
-    fill(items)
-    built = made(items)
+    lab = study_at(tmp_path, "seed=1", "attention=correct", "model.heads=3,4")
+    fill(lab)
+    built = made(lab)
     shown = render.markdown(built)
     assert re.search(r"\| correct model\.heads=3 \| 0/0 \|.*invalid: .*divisor of d_model", shown)
     assert next(row for row in csv_rows(built) if row["settings"] == "model.heads=3")["problem"]
     assert "correct model.heads=3" in render.latex(built)
 
 
-def test_the_same_runs_give_the_same_bytes_wherever_they_lie(items, tmp_path):
-    fill(items)
-    first = [path.read_bytes() for path in table.write(made(items), tmp_path / "a")]
+def test_the_same_runs_give_the_same_bytes_wherever_they_lie(lab, tmp_path):
+    fill(lab)
+    first = [path.read_bytes() for path in table.write(made(lab), tmp_path / "a")]
     shutil.copytree(tmp_path / "outputs", tmp_path / "copied")
-    there = [item.replace(str(tmp_path / "outputs"), str(tmp_path / "copied")) for item in items]
+    there = study_at(tmp_path / "copied", "seed=1,2,3")
     shutil.rmtree(tmp_path / "outputs")
     assert [path.read_bytes() for path in table.write(made(there), tmp_path / "b")] == first
 
 
-def test_translations_that_do_not_give_the_stored_bleu_are_refused(items):
-    fill(items)
-    folder = folder_of(planned_runs(items)["correct", 2].config)
+def test_translations_that_do_not_give_the_stored_bleu_are_refused(lab):
+    fill(lab)
+    folder = folder_of(lab.runs["correct", 2].config)
     folder.save_translations("test.prefix", ["edited"] * len(folder.read_translations("test.prefix")))
     with pytest.raises(UserError, match=rf"{folder.path.name}: got translations with .* BLEU, allowed"):
-        made(items)
+        made(lab)
 
 
-def test_without_the_text_there_is_a_table_and_a_note(items, monkeypatch):
-    fill(items)
+def test_without_the_text_there_is_a_table_and_a_note(lab, monkeypatch):
+    fill(lab)
 
     def gone(data):
         raise UserError("data.dir: got nothing")
 
     monkeypatch.setattr("attnlab.data.corpus.load_corpus", gone)
-    built = made(items)
+    built = made(lab)
     assert all(row.both is None for row in built.rows)
-    assert "no sentence-level bootstrap, the references cannot be read: data.dir: got nothing" in render.markdown(built)
+    assert (
+        "no sentence-level bootstrap, the references cannot be read: data.dir: got nothing"
+        in render.markdown(built)
+    )
 
 
-def test_the_footer_says_where_the_numbers_come_from(items):
-    fill(items)
-    shown = render.markdown(made(items))
+def test_the_footer_says_where_the_numbers_come_from(lab):
+    fill(lab)
+    shown = render.markdown(made(lab))
     for words in (
         "attnlab table experiment=demo", "code: aaaaaaaaaa", "torch 2.13.0", "devices: a processor", "seeds: 1, 2, 3",
         "1000 steps of", "protocols prefix; beam 1", "tok:13a", "data: grammar ",
@@ -228,19 +234,23 @@ def test_the_control_is_the_cell_with_all_else_equal():
     assert control_of(named["wrong d=2"], cells, "d=1") is named["wrong d=1"]
     assert control_of(named["wrong d=2"], cells, "attention=correct d=1") is named["correct d=1"]
     assert control_of(named["wrong d=2"], cells, None) is None
+    placed = cells_named(
+        "correct d=1 attention.where.sites=[encoder]", "wrong d=1 attention.where.sites=[cross]"
+    )
+    assert control_of(placed[1], placed, "correct") is placed[0]
     assert control_of(replace(named["wrong d=2"], problem="no"), cells, "correct") is None
 
 
-def test_a_cell_is_an_arm_and_settings_over_its_seeds(items):
-    fill(items)
-    cells = read_cells(expand(items), items)
+def test_a_cell_is_an_arm_and_settings_over_its_seeds(lab):
+    fill(lab)
+    cells = read_cells(lab.study, lab.items)
     assert [(cell.label, [run.seed for run in cell.runs]) for cell in cells] == [
         ("correct", [1, 2, 3]), ("zero_fill", [1, 2, 3]),
     ]  # fmt: skip
 
 
-def test_the_command_prints_the_table_and_writes_three_files(items, tmp_path, monkeypatch, capsys):
-    fill(items)
+def test_the_command_prints_the_table_and_writes_three_files(lab, tmp_path, monkeypatch, capsys):
+    fill(lab)
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "experiments" / "demo"
     folder.mkdir(parents=True)
@@ -248,16 +258,20 @@ def test_the_command_prints_the_table_and_writes_three_files(items, tmp_path, mo
         "claims: [{id: A, statement: It leaks., metric: final/dev/nll, kind: difference, cell: zero_fill, "
         "control: correct, direction: below, bounds: [0.0], source: us}]\n"
     )
-    assert main(["table", *items]) == 0
+    assert main(["table", *lab.items]) == 0
     shown = capsys.readouterr()
     assert "confirmed: the interval lies inside" in shown.out
     assert (folder / "results" / "table.md").read_text() in shown.out
-    assert sorted(path.name for path in (folder / "results").iterdir()) == ["table.csv", "table.md", "table.tex"]
-    assert main(["table", *items, "--out", str(tmp_path / "there")]) == 0
+    assert sorted(path.name for path in (folder / "results").iterdir()) == [
+        "table.csv",
+        "table.md",
+        "table.tex",
+    ]
+    assert main(["table", *lab.items, "--out", str(tmp_path / "there")]) == 0
     assert (tmp_path / "there" / "table.tex").read_text() == (folder / "results" / "table.tex").read_text()
 
 
-def test_a_missing_run_on_the_command_line_is_one_sentence(items, capsys, tmp_path, monkeypatch):
+def test_a_missing_run_on_the_command_line_is_one_sentence(lab, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["table", *items]) == 2
+    assert main(["table", *lab.items]) == 2
     assert capsys.readouterr().err.startswith("attnlab: study demo: got 0 of its 6 runs")

@@ -39,11 +39,6 @@ def judge(metrics: Mapping[str, float]) -> dict[str, str | None]:
     return judged
 
 
-def alarms(metrics: Mapping[str, float]) -> list[str]:
-    """The sentences of `judge` alone."""
-    return [sentence for sentence in judge(metrics).values() if sentence is not None]
-
-
 def _judge_translations(metrics: Mapping[str, float], protocol: Protocol) -> dict[str, str | None]:
     judged: dict[str, str | None] = {}
     name = f"test/{protocol}"

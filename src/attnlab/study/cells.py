@@ -106,22 +106,29 @@ def control_of(cell: Cell, cells: Sequence[Cell], control: str | None) -> Cell |
     """The cell that this one is compared with; None for the control itself, and where there is none.
 
     control: an arm, or settings such as `model.heads=4`. Among the cells it is the one with the control's arm or
-    settings and all else equal; where the grid has no such cell (a listed one stands alone), the plain control.
+    settings and all else equal. Without a mistake there is no place for one, so a control that the grid has at several
+    places is one run, and `attention.where` is left out of the comparison where nothing else fits. Where the grid
+    still has no such cell (a listed one stands alone), it is the plain control.
     """
     if control is None or cell.problem is not None:
         return None
-    parts = control.split()
-    arms = [
-        part.removeprefix("attention=") for part in parts if "=" not in part or part.startswith("attention=")
-    ]
-    settings = dict(part.split("=", 1) for part in parts if "=" in part and not part.startswith("attention="))
-    own = dict(setting.split("=", 1) for setting in cell.settings)
-    for wanted in (own | settings, settings):
-        for other in cells:
-            same_arm = other.arm == (arms[0] if arms else cell.arm)
-            if same_arm and other.problem is None and dict(s.split("=", 1) for s in other.settings) == wanted:
+    arm, items = _key(cell.arm, control.split()) if "=" in control else (control, ())
+    plain = _pairs(items)
+    changed = _pairs(cell.settings) | plain
+    possible = [other for other in cells if other.arm == arm and other.problem is None]
+    for wanted, placed in ((changed, True), (changed, False), (plain, True)):
+        for other in possible:
+            if _less_places(_pairs(other.settings), placed) == _less_places(wanted, placed):
                 return None if other is cell else other
     return None
+
+
+def _pairs(settings: Sequence[str]) -> dict[str, str]:
+    return dict(item.split("=", 1) for item in settings)
+
+
+def _less_places(settings: dict[str, str], keep: bool) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if keep or not key.startswith("attention.where.")}
 
 
 def _key(default_arm: str, overrides: Sequence[str]) -> tuple[str, tuple[str, ...]]:

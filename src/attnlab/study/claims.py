@@ -114,9 +114,7 @@ def judge(claim: Claim, cells: Mapping[str, Cell]) -> Judged:
             return _inconclusive(claim, f"`{name}` is invalid: {problem}")
     estimates, exact = _measured(claim, cells)
     if not estimates:
-        return _inconclusive(
-            claim, f"no finished seeds to measure {claim.metric} on, or no ratio of such numbers"
-        )
+        return _inconclusive(claim, _nothing(claim, [cells[name] for name in names]))
     if claim.metric != DIVERGED:
         for name in names:  # a mean over the seeds that survived would flatter the arm
             if gone := cells[name].with_state(State.diverged):

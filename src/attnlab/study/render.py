@@ -76,7 +76,11 @@ def csv(table: StudyTable) -> str:
             one, compared = row.estimates.get(metric), row.differences.get(metric)
             both = row.both.interval if row.both is not None and metric == bleu else None
             numbers = [*_numbers(one), *_numbers(compared.estimate if compared else None)]
-            ps = [None if math.isnan(p) else p for p in (compared.p, compared.p_holm)] if compared else [None] * 2
+            ps = (
+                [None if math.isnan(p) else p for p in (compared.p, compared.p_holm)]
+                if compared
+                else [None] * 2
+            )
             ends = [both.low, both.high] if both else [None, None]
             fields = [*head, metric, *counts, *map(_full, [*numbers, *ps, *ends]), *tail]
             writer.writerow(fields)
@@ -190,7 +194,9 @@ def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> st
         text += f" ± {_number(one.sd, digits)}"
     if one.interval is None:
         return text
-    if one.interval.low == one.interval.high:  # [0.00, 0.00] would claim a certainty that equal seeds do not give
+    if (
+        one.interval.low == one.interval.high
+    ):  # [0.00, 0.00] would claim a certainty that equal seeds do not give
         return f"{text} (all equal)"
     return f"{text} {_interval(one.interval, digits)}"
 

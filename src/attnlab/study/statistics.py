@@ -7,6 +7,7 @@ Intervals are 95%. A NaN among the values makes the mean NaN and takes the inter
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -196,10 +197,13 @@ def seed_and_sentence_bootstrap(
     return Resampled(len(pairs), observed, Interval(float(low), float(high)), (beyond + 1) / (resamples + 1))
 
 
+@functools.lru_cache(maxsize=4)  # one test set has the same draws for every run of a study
 def _draws(sentences: int, resamples: int) -> np.ndarray:
-    """How often each sentence is in each resampled test set, [resamples, sentences]."""
+    """How often each sentence is in each resampled test set, [resamples, sentences]; not to be written to."""
     picked = np.random.default_rng(GENERATOR).choice(sentences, size=(resamples, sentences), replace=True)
-    return np.stack([np.bincount(row, minlength=sentences) for row in picked]).astype(np.float64)
+    counts = np.stack([np.bincount(row, minlength=sentences) for row in picked]).astype(np.float64)
+    counts.flags.writeable = False
+    return counts
 
 
 def _scipy_stats() -> Any:

@@ -179,7 +179,9 @@ def _bootstraps(
         other = theirs.get(run.seed)
         if other is None or run.run_id not in bleu or other.run_id not in bleu:
             continue
-        if run.provenance["data_digest"] != other.provenance["data_digest"]:  # a study may change the text itself
+        if (
+            run.provenance["data_digest"] != other.provenance["data_digest"]
+        ):  # a study may change the text itself
             continue
         arm, against = bleu[run.run_id], bleu[other.run_id]
         pairs.append((arm, against))
