@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= outputs
+PIP_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-all lint wheel clean
@@ -31,13 +32,13 @@ wheel: $(VENV)/dev.stamp
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
-# torch is pinned in constraints.txt: an open range would take a CUDA build of several gigabytes.
+# constraints.txt holds every version that was tested. PIP_ARGS can name an index with CPU builds of torch.
 $(VENV)/core.stamp: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[wandb]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[wandb]"
 	touch $@
 
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[dev]"
 	touch $@ $(VENV)/core.stamp
 
 $(BIN)/python:

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from attnlab.compose import conf_dir, load
-from attnlab.config import identity, plain, run_id
 from attnlab.errors import UserError
+from attnlab.identity import identity, plain, run_id
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_cadence_of_evaluation_counts_once_it_can_stop_the_run():
 
 
 def test_id_is_the_same_in_every_process():
-    code = "from attnlab.compose import load; from attnlab.config import run_id; print(run_id(load([])))"
+    code = "from attnlab.compose import load; from attnlab.identity import run_id; print(run_id(load([])))"
     ids = {
         subprocess.run(
             [sys.executable, "-c", code],

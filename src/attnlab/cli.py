@@ -147,7 +147,7 @@ def _groups() -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     from attnlab.compose import load
-    from attnlab.config import plain, run_id
+    from attnlab.identity import plain, run_id
 
     if any(item.startswith("experiment=") and item != "experiment=null" for item in arguments.overrides):
         return _run_study(arguments)

@@ -16,8 +16,9 @@ from typing import Any, cast
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.config import Config, plain
+from attnlab.config import Config
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.rules import check
 
 

@@ -16,12 +16,13 @@ from types import FrameType
 
 import torch
 
-from attnlab.config import Config, Source, run_id
+from attnlab.config import Config, Source
 from attnlab.data.batching import Batch, Encoded, collate, drop_long, encode
 from attnlab.data.corpus import Corpus, load_corpus
 from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
 from attnlab.errors import UserError
+from attnlab.identity import run_id
 from attnlab.measure import probe
 from attnlab.measure.alarms import judge
 from attnlab.measure.bleu import score

@@ -164,6 +164,11 @@ def test_what_cannot_be_compared_says_why():
         assert reason in found.reason
 
 
+def test_a_metric_that_no_run_has_is_named():
+    found = judge(claim("value", "below", 1.0, metric="final/dev/nl"), {"a": cell("a", {1: 0.0, 2: 1.0})})
+    assert found.reason == "no finished seed of `a` has final/dev/nl"
+
+
 def test_seeds_that_are_all_equal_say_so_beside_the_verdict():
     found = judge(claim("value", "below", 1.0), {"a": cell("a", {1: 0.0, 2: 0.0, 3: 0.0})})
     assert found.verdict is Verdict.confirmed

@@ -3,8 +3,8 @@
 import pytest
 
 from attnlab.compose import load
-from attnlab.config import run_id
 from attnlab.errors import UserError
+from attnlab.identity import run_id
 from attnlab.study.grid import Impossible, expand
 
 

@@ -171,6 +171,27 @@ def test_two_levels_hold_more_spread_than_sentences_and_repeat_themselves(system
     assert both == seed_and_sentence_bootstrap([(close, control), (far, control)], 400)
 
 
+def test_two_levels_by_brute_force_over_texts(systems):
+    references, good, bad = systems
+    close = good[:30] + bad[30:]
+    seeds = [(close, good), (bad, good)]
+    sentences = np.random.default_rng(12345).choice(60, size=(25, 60))
+    drawn_seeds = np.random.default_rng(12346).integers(2, size=(2, 25))
+
+    def bleu(lines, picked):
+        return (
+            BLEU(force=True).corpus_score([lines[i] for i in picked], [[references[i] for i in picked]]).score
+        )
+
+    drawn = [
+        np.mean([bleu(seeds[s][0], picked) - bleu(seeds[s][1], picked) for s in drawn_seeds[:, r]])
+        for r, picked in enumerate(sentences)
+    ]
+    pairs = [tuple(sentence_statistics(lines, references) for lines in pair) for pair in seeds]
+    found = seed_and_sentence_bootstrap(pairs, 25).interval
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+
+
 def test_seeds_of_one_replicate_share_its_sentences(systems):
     """Equal seeds add nothing: resampling them leaves exactly the sentence-level interval."""
     references, good, bad = systems

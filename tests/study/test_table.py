@@ -99,6 +99,15 @@ def test_R43_diverged_is_counted_and_a_nan_stays_a_nan(lab):
     assert "diverged 1 of 3 (seed 1 at step 120)" in shown
 
 
+def test_a_metric_that_only_some_finished_seeds_have_is_not_averaged(lab):
+    fill(lab, skip=[("correct", 2)])
+    more = {"final/dev/nll": 2.1, "final/dev/prefix_nll": 2.1, "final/dev/other": 7.0}
+    write_run(lab.runs["correct", 2], more)
+    names = {row["metric"] for row in csv_rows(made(lab)) if row["arm"] == "correct"}
+    assert "final/dev/nll" in names
+    assert "final/dev/other" not in names
+
+
 def test_losses_bleu_and_lengths_stand_beside_each_other_with_alarms(lab):
     fill(lab)
     shown = render.markdown(made(lab))

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from tracking_example import Child, child_command, child_environment, make_config, make_folder
 
-from attnlab.config import plain
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.tracking import files
 from attnlab.tracking.files import dump_json, number, write_atomic
 from attnlab.tracking.folder import RunBusy, RunFolder

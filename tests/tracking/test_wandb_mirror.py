@@ -25,8 +25,8 @@ from tracking_example import (
     make_tracker,
 )
 
-from attnlab.config import plain
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.status import State
 

@@ -20,8 +20,9 @@ from tracking_example import FULL_RUN, Child, make_config, make_folder, make_tra
 from wandb_server import API_KEY, StandIn
 
 from attnlab import cli
-from attnlab.config import TrackMode, plain
+from attnlab.config import TrackMode
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.tracking.status import State
 from attnlab.tracking.sync import dashboard, sync, unsynced
 from attnlab.tracking.wandb_reader import read_wandb

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.compose import compose, load, typed
-from attnlab.config import Config, run_id
+from attnlab.config import Config
 from attnlab.errors import UserError
+from attnlab.identity import run_id
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from types import FrameType
 
-from attnlab.config import Config, Launcher, run_id
+from attnlab.config import Config, Launcher
 from attnlab.errors import UserError
+from attnlab.identity import run_id
 from attnlab.run import folder_of, run
 from attnlab.study.grid import PlannedRun, Study
 from attnlab.tracking.status import State

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.config import Config, plain
+from attnlab.config import Config
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.study.cells import Cell, SeedRun, run_command
 
 # Packages whose version can change a number. Others are named in the footer and may differ.

@@ -194,9 +194,7 @@ def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> st
         text += f" ± {_number(one.sd, digits)}"
     if one.interval is None:
         return text
-    if (
-        one.interval.low == one.interval.high
-    ):  # [0.00, 0.00] would claim a certainty that equal seeds do not give
+    if one.interval.low == one.interval.high:  # [0.00, 0.00] would claim a certainty that nothing gives
         return f"{text} (all equal)"
     return f"{text} {_interval(one.interval, digits)}"
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.config import DataConfig, Protocol, plain
+from attnlab.config import DataConfig, Protocol
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.study.cells import Cell, SeedRun, control_of, read_cells, run_command
 from attnlab.study.claims import Claim, Judged, exact_share, judge
 from attnlab.study.grid import Study

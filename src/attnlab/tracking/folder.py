@@ -28,8 +28,9 @@ import numpy as np
 from filelock import FileLock, Timeout
 from omegaconf import OmegaConf
 
-from attnlab.config import Config, plain
+from attnlab.config import Config
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.tracking.files import dump_json, require_writable, write_atomic
 from attnlab.tracking.media import Cell, Images, Table, from_record, make_table, save_images, to_record
 from attnlab.tracking.records import RecordFile, read_metrics, read_records

@@ -20,8 +20,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnlab.config import Config, Protocol, TrackMode, plain
+from attnlab.config import Config, Protocol, TrackMode
 from attnlab.errors import UserError
+from attnlab.identity import plain
 from attnlab.tracking.files import require_writable
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.media import Images, Table
