@@ -54,30 +54,26 @@ def attention_weights(
     """Scores [B,H,Q,K] -> weights [B,H,Q,K], in fp32 at least; `keep` and `real` as in `attend`."""
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
-
-    def real_keys(
-        scores: Tensor,
-    ) -> Tensor:  # padding is excluded by -inf in every arm, and after any finite fill
-        return scores if real is None else scores.masked_fill(~real, -math.inf)
-
+    if (
+        real is not None
+    ):  # padding is excluded by -inf in every arm, so that an arm differs in its one factor alone
+        scores = scores.masked_fill(~real, -math.inf)
     if keep is None:
-        return softmax(real_keys(scores), real)
-    both = keep if real is None else keep & real
+        return softmax(scores, real)
+    past, future = (keep, ~keep) if real is None else (keep & real, ~keep & real)
     match mask:
-        case Mask.before_softmax if mask_fill == -math.inf:
-            return softmax(scores.masked_fill(~both, -math.inf), both)
-        case Mask.before_softmax:  # mask_fill 0 is the page's zero-fill: e^0 = 1 is not "no weight"
-            return softmax(real_keys(scores.masked_fill(~keep, mask_fill)), real)
+        case Mask.before_softmax:  # a mask_fill of 0 is the page's zero-fill: e^0 = 1 is not "no weight"
+            filled = scores.masked_fill(future, mask_fill)
+            return softmax(filled, past if mask_fill == -math.inf else real)
         case Mask.after_softmax:  # the normaliser has already seen the future
-            return softmax(real_keys(scores), real) * keep
+            return softmax(scores, real) * keep
         case Mask.after_softmax_renormalized:  # equal to the right mask: a control
-            weights = softmax(real_keys(scores), real) * keep
+            weights = softmax(scores, real) * keep
             return weights / weights.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
         case Mask.none:
-            return softmax(real_keys(scores), real)
+            return softmax(scores, real)
         case Mask.inverted:  # True read as "may not look": the last query is left without a key
-            future = ~keep if real is None else ~keep & real
-            return softmax(scores.masked_fill(~future, -math.inf), future)
+            return softmax(scores.masked_fill(keep, -math.inf), future)
 
 
 class Attended(NamedTuple):
@@ -87,19 +83,11 @@ class Attended(NamedTuple):
 
 
 def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    keep: Tensor | None = None,
-    *,
-    real: Tensor | None = None,
-    scale: float | Tensor | None = None,
-    mask: Mask = Mask.before_softmax,
-    mask_fill: float = -math.inf,
+    q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None = None, *, real: Tensor | None = None,
+    scale: float | Tensor | None = None, mask: Mask = Mask.before_softmax, mask_fill: float = -math.inf,
     score: Callable[[Tensor, Tensor], Tensor] = dot_scores,
-    dropout: Callable[[Tensor], Tensor] | None = None,
-    marked: Tensor | None = None,
-) -> Attended:
+    dropout: Callable[[Tensor], Tensor] | None = None, marked: Tensor | None = None,
+) -> Attended:  # fmt: skip
     """Equation 1: softmax(scale q k^T) v, in the order scores, scale, mask, softmax, (mask,) dropout, values.
 
     q [B,H,Q,dk], k [B,H,K,dk], v [B,H,K,dv]. `keep` (broadcast to [B,H,Q,K]) is the mask of the future, on which
@@ -164,15 +152,14 @@ class MultiHeadAttention(nn.Module):
                 self.gain = nn.Parameter(torch.empty(()))
         marked = scales = None
         if factors.where.heads is not None:
-            marked = torch.tensor([head in factors.where.heads for head in range(1, heads + 1)]).view(
-                1, heads, 1, 1
-            )
+            chosen = [head in factors.where.heads for head in range(1, heads + 1)]
+            marked = torch.tensor(chosen).view(1, heads, 1, 1)
             scales = torch.where(marked, self.scale, scale_factor(Scale.sqrt_d_k, d_k, d_model))
         self.register_buffer("marked", marked, persistent=False)
         self.register_buffer("scales", scales, persistent=False)
 
     def additive_scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """V . tanh(q + k) for every pair: [B,H,Q,dk], [B,H,K,dk] -> [B,H,Q,K]; holds Q*K*dk numbers a head."""
+        """v . tanh(q + k) for every pair: [B,H,Q,dk], [B,H,K,dk] -> [B,H,Q,K]; holds Q*K*dk numbers a head."""
         return (torch.tanh(q.unsqueeze(3) + k.unsqueeze(2)) * self.v_score[:, None, None]).sum(-1)
 
     def project(self, x: Tensor, *layers: nn.Linear) -> list[Tensor]:
@@ -187,7 +174,8 @@ class MultiHeadAttention(nn.Module):
         if factors.qk_norm:
             q, k, scale = nn.functional.normalize(q, dim=-1), nn.functional.normalize(k, dim=-1), self.gain
         return attend(
-            q, k, v, keep, real=real, scale=scale, mask=factors.mask, mask_fill=factors.mask_fill, dropout=self.dropout, marked=self.marked,
+            q, k, v, keep, real=real, scale=scale, mask=factors.mask, mask_fill=factors.mask_fill,
+            dropout=self.dropout, marked=self.marked,
             score=self.additive_scores if factors.score is Score.additive else dot_scores,
         )  # fmt: skip
 
@@ -204,8 +192,7 @@ class MultiHeadAttention(nn.Module):
             q, k, v = self.project(x_q, self.w_q, self.w_k, self.w_v)
         else:
             (q,), (k, v) = self.project(x_q, self.w_q), self.project(x_kv, self.w_k, self.w_v)
-        attended = self.attend(q, k, v, keep, real)
+        out, weights, scores = self.attend(q, k, v, keep, real)
         if recorder is not None:
-            _, weights, scores = attended
             recorder.add(AttentionRecord(self.site, self.layer, q, k, v, scores, weights, keep, real))
-        return self.output(attended.out)
+        return self.output(out)
