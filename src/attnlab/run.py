@@ -8,9 +8,10 @@ from __future__ import annotations
 import itertools
 import re
 import signal
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -100,13 +101,20 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
         folder.create()
         with _signals() as asked:
             try:
-                text = read_text(config)
-            except UserError:  # nothing has run: mended, the same command starts
+                return _train_and_score(config, folder, read_text(config), device, asked, bar)
+            except UserError:  # nothing has run: once it is mended, the same command starts
                 raise
             except Exception as error:
-                folder.save_status(Status(State.failed, error=str(error)))
+                _note_failure(folder, error)
                 raise
-            return _train_and_score(config, folder, text, device, asked, bar)
+
+
+def _note_failure(folder: RunFolder, error: Exception) -> None:
+    """Write what went wrong where no tracker was there to do it; what an earlier session said stays."""
+    status = folder.read_status() or Status(State.failed)
+    if status.state is not State.failed or status.error is None:
+        text = "".join(traceback.format_exception(error))
+        folder.save_status(replace(status, state=State.failed, error=text))
 
 
 def check_same_text(config: Config, folder: RunFolder) -> None:
