@@ -78,6 +78,7 @@ def test_translate_gives_one_line_each_in_order(finished, capsys, monkeypatch):
     shown = capsys.readouterr().out.split("\n")
     assert len(shown) == 5
     assert shown[0] == shown[3]
+    assert shown[1] == ""
 
 
 def test_translate_names_the_line_that_is_not_utf_8(finished, capsys, monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import signal
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +66,7 @@ class Outcome:
     run_id: str
     folder: RunFolder
     status: Status
+    found_done: bool = False  # nothing was trained now
 
 
 def folder_of(config: Config) -> RunFolder:
@@ -97,8 +99,10 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
             status = None
         if status is not None and status.state in RESULTS:
             check_same_text(config, folder)
-            return Outcome(folder.path.name, folder, status)
+            return Outcome(folder.path.name, folder, status, found_done=True)
         folder.create()
+        if bar:
+            print(f"{_title(config, folder)}: reading the text", file=sys.stderr, flush=True)
         with _signals() as asked:
             try:
                 return _train_and_score(config, folder, read_text(config), device, asked, bar)
@@ -169,7 +173,7 @@ def _train_and_score(
                 trainer.run(looks)
         except Diverged as error:
             status = tracker.finish(State.diverged, error=str(error), step=trainer.progress.step + 1)
-            return Outcome(folder.path.name, folder, status)
+            return Outcome(folder.path.name, folder, status, found_done=True)
         except Interrupted:
             raise asked.exception() from None
         asked.ends_at_once()

@@ -28,11 +28,12 @@ future mass: weight on keys of the future, mean over all real queries. Formulas 
 def summary(outcome: Outcome) -> str:
     """A run's state, alarms, final numbers and files."""
     status, path = outcome.status, outcome.folder.path
-    lines = [f"run {outcome.run_id}: {status.state} at step {status.step}"]
+    already = ", found done: nothing was trained (force=true starts afresh)" if outcome.found_done else ""
+    lines = [f"run {outcome.run_id}: {status.state} at step {status.step}{already}"]
     lines += [f"  {status.error}"] if status.error else []
     lines += [f"  ALARM {alarm}" for alarm in status.alarms]
     shown = [name for name in status.results if name.startswith("test/") or name.startswith("final/dev/")]
-    lines += [f"  {name:<32} {status.results[name]:.4f}" for name in shown]
+    lines += [f"  {name:<32} {status.results[name]:z.4f}" for name in shown]
     lines += [
         f"  {path / name}"
         for name in ("status.json", "metrics.jsonl", "translations")

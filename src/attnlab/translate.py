@@ -60,8 +60,10 @@ def translate_lines(
     waiting: list[str] = []
 
     def answer() -> None:
-        for text in translate(trained.model, trained.tokenizer, waiting, config, Protocol(protocol)):
-            target.write(text + "\n")
+        texts = [text for text in waiting if text.strip()]
+        answers = iter(translate(trained.model, trained.tokenizer, texts, config, Protocol(protocol)))
+        for text in waiting:  # an empty line has nothing to translate
+            target.write((next(answers) if text.strip() else "") + "\n")
         target.flush()
         waiting.clear()
 

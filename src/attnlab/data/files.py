@@ -82,7 +82,7 @@ def _find(root: Path, stem: str, src: str, tgt: str) -> list[Path]:
     if not forms:
         raise UserError(
             f"data.dir={root} has no split {stem!r}: expected {stem}.{src} and {stem}.{tgt}, or {stem}.tsv, "
-            f"or {stem}.jsonl, each plain or with .gz."
+            f"or {stem}.jsonl, each plain or with .gz; other names by data.train, data.dev and data.test."
         )
     endings, found = forms[0]
     for ending, paths in zip(endings, found, strict=True):
