@@ -57,7 +57,7 @@ def test_a_user_s_mistake_is_one_sentence_and_exit_code_2(arguments, words, caps
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     shown = capsys.readouterr().err.strip()
-    assert shown.startswith("attnlab: ")
+    assert shown.split("\n")[-1].startswith("attnlab: ")
     assert words in shown
     assert "Traceback" not in shown
 
