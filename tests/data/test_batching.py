@@ -18,7 +18,6 @@ from attnlab.data.batching import (
     drop_long,
     encode,
     epoch_batches,
-    ordered_batches,
     padding_share,
 )
 from attnlab.data.corpus import load_corpus
@@ -52,38 +51,11 @@ pairs = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, 
 @given(lengths=pairs, budget=st.integers(1, 200), seed=st.integers(0, 5), equal=st.booleans())
 def test_every_pair_once_and_the_budget_kept(lengths, budget, seed, equal):
     encoded = _made(lengths)
-    for batches in (
-        epoch_batches(encoded, budget, seed, 0, equal),
-        ordered_batches(encoded, batch_tokens=budget, equal_target_lengths=equal),
-    ):
-        assert sorted(i for batch in batches for i in batch) == list(range(len(encoded)))
-        for batch in batches:
-            assert max(_padded(encoded, batch)) <= budget or len(batch) == 1
-            assert not equal or len({len(encoded.tgt[i]) for i in batch}) == 1
-
-
-@settings(max_examples=100, deadline=None)
-@given(lengths=pairs, sentences=st.integers(1, 9), equal=st.booleans())
-def test_evaluation_batches_hold_each_sentence_once(lengths, sentences, equal):
-    encoded = _made(lengths)
-    batches = ordered_batches(encoded, sentences=sentences, equal_target_lengths=equal)
+    batches = epoch_batches(encoded, budget, seed, 0, equal)
     assert sorted(i for batch in batches for i in batch) == list(range(len(encoded)))
-    assert max(map(len, batches)) <= sentences
-    if not equal:
-        source = [len(encoded.src[i]) for batch in batches for i in batch]
-        assert source == sorted(source)
-        assert len(batches) == -(-len(encoded) // sentences)
-
-
-def test_nothing_to_evaluate_is_no_batch():
-    for sizes in ({"sentences": 3}, {"batch_tokens": 9}, {"batch_tokens": 9, "equal_target_lengths": True}):
-        assert ordered_batches(Encoded([], []), **sizes) == []
-
-
-def test_evaluation_wants_one_kind_of_size():
-    for sizes in ({}, {"batch_tokens": 5, "sentences": 5}):
-        with pytest.raises(ValueError, match="batch_tokens or sentences"):
-            ordered_batches(_random(5), **sizes)
+    for batch in batches:
+        assert max(_padded(encoded, batch)) <= budget or len(batch) == 1
+        assert not equal or len({len(encoded.tgt[i]) for i in batch}) == 1
 
 
 @EQUAL

@@ -113,34 +113,6 @@ def epoch_batches(
     return [batches[i].tolist() for i in turns]
 
 
-def ordered_batches(
-    encoded: Encoded,
-    *,
-    batch_tokens: int | None = None,
-    sentences: int | None = None,
-    equal_target_lengths: bool = False,
-) -> list[list[int]]:
-    """Batches for evaluation, short sentences first, each in exactly one batch; no chance in it.
-
-    Give either `batch_tokens`, as in `epoch_batches`, or `sentences`, the size of a batch. `equal_target_lengths`
-    keeps targets of one length together, for arms whose scores would depend on the padding.
-    """
-    if (batch_tokens is None) == (sentences is None):
-        raise ValueError("give batch_tokens or sentences, not both")
-    src, tgt = encoded.lengths()
-    buckets = (
-        _by_target_length(np.lexsort((src, tgt)), tgt) if equal_target_lengths else [np.lexsort((tgt, src))]
-    )
-    longest = np.maximum(src, tgt)
-    batches: list[np.ndarray] = []
-    for bucket in buckets:
-        if sentences is not None:
-            batches += np.split(bucket, range(sentences, len(bucket), sentences))
-        elif batch_tokens is not None:
-            batches += _cut(bucket, longest[bucket], batch_tokens)
-    return [batch.tolist() for batch in batches if len(batch)]
-
-
 def collate(encoded: Encoded, indices: Sequence[int]) -> Batch:
     """The padded tensors of the pairs at `indices`, in that order. An empty batch is a ValueError."""
     if not len(indices):
