@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUTPUT ?= outputs
+DATA ?= grammar
+GPU_PYTHON ?= $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 PIP_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all lint wheel clean
+.PHONY: demo test test-all test-browser lint wheel gpu-bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/core.stamp
@@ -21,6 +23,11 @@ test: $(VENV)/dev.stamp
 test-all: $(VENV)/dev.stamp
 	$(BIN)/pytest -n 2 --dist worksteal
 
+# Pages in a real browser: Debian's chromium, installed where that is possible. Without one the tests say why they skip.
+test-browser: $(VENV)/browser.stamp
+	command -v chromium > /dev/null || apt-get install -y chromium || echo "no chromium: the tests are skipped"
+	$(BIN)/pytest tests/browser -rs
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format src tests
 	$(BIN)/ruff check --fix src tests
@@ -28,6 +35,10 @@ lint: $(VENV)/dev.stamp
 
 wheel: $(VENV)/dev.stamp
 	$(BIN)/python -m build --wheel --outdir dist .
+
+# Runs side by side on one GPU, in at most 8 minutes. Installs nothing: GPU_PYTHON needs torch and the core packages.
+gpu-bench:
+	PYTHONPATH=src $(GPU_PYTHON) -m attnlab bench gpu --data $(DATA) --output $(OUTPUT) --warmup 30 --write docs/performance.md
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
@@ -40,6 +51,10 @@ $(VENV)/core.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[dev]"
 	touch $@ $(VENV)/core.stamp
+
+$(VENV)/browser.stamp: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[browser]"
+	touch $@
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attnlab needs Python 3.11 or newer")'

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from attnlab.compose import conf_dir, load
+from attnlab.compose import conf_dir, groups, load
 from attnlab.errors import UserError
 from attnlab.identity import identity, plain, run_id
 
@@ -103,7 +103,9 @@ def test_R50_values_have_the_type_that_was_meant():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(conf_dir().glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}"
+    "path",
+    [path for group in groups() for path in sorted(group.glob("*.yaml"))],
+    ids=lambda path: f"{path.parent.name}={path.stem}",
 )
 def test_every_file_of_every_group_composes(path):
     extra = {"files": ["data.dir=x"], "hub": ["data.repository=a/b", "data.revision=c"]}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab import __version__
+from attnlab.bench import arguments as bench
 from attnlab.errors import UserError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         "--show", action="store_true", help="print the resolved configuration and the run id, and stop"
     )
     one.add_argument("overrides", nargs="*", help="group=choice or key=value")
-    one = verb("plan", _plan, "the runs of a study: id, state, impossible cells with the reason")
+    one = verb("plan", _plan, "the runs of a study: id, state, time, impossible cells with the reason")
     one.add_argument("overrides", nargs="*", help="experiment=<study> and further overrides")
     one = verb("table", _table, "a study's runs as a table with intervals and verdicts (extra: figures)")
     one.add_argument("overrides", nargs="*", help="experiment=<study> and the overrides it was run with")
@@ -84,8 +85,40 @@ def _parser() -> argparse.ArgumentParser:
         "--allow-mixed", action="store_true", help="runs of different data, code or versions in one table"
     )
     one.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where to write (default: experiments/<study>/results)"
+        "--partial", action="store_true", help="a table of the runs that are there; says how many are not"
     )
+    one.add_argument(
+        "--out", type=Path, metavar="FOLDER",
+        help="where to write (default: experiments/<study>/results, and results-<data> for other data than its own)",
+    )  # fmt: skip
+    one = verb(
+        "report",
+        _report,
+        "a study's page, or with no study all runs to explore, as one HTML file (extra: report)",
+    )
+    one.add_argument(
+        "overrides", nargs="*", help="experiment=<study> and the overrides it was run with, or output="
+    )
+    one.add_argument(
+        "--out",
+        type=Path,
+        metavar="PATH.html",
+        help="where to write (default: <output>/reports/<study>.html)",
+    )
+    one.add_argument(
+        "--allow-mixed", action="store_true", help="runs of different data, code or versions in one page"
+    )
+    one.add_argument(
+        "--partial",
+        action="store_true",
+        help="of a study: a page of the runs that are there; says how many are not",
+    )
+    one.add_argument("--serve", action="store_true", help="follow the runs on localhost, until Ctrl-C")
+    one.add_argument("--port", type=int, default=8765, help="of --serve; 0: any that is free (default: 8765)")
+    one.add_argument(
+        "--figure", type=Path, metavar="TABLE.csv",
+        help="instead: draw a study's committed table (experiments/<study>/results/table.csv) as headline.png beside it",
+    )  # fmt: skip
     one = verb("translate", _translate, "translate stdin to stdout, one line each, in order")
     one.add_argument("run", help="run id or folder")
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")
@@ -130,16 +163,25 @@ def _parser() -> argparse.ArgumentParser:
     one = verb("sync", _sync, "upload offline W&B runs")
     one.add_argument("--output", default="outputs", help="folder that holds wandb/ (default: outputs)")
     one.add_argument("--dry-run", action="store_true", help="only list what would be uploaded")
+    one = verb(
+        "workspace", _workspace, "save a W&B workspace and a report for a study (extra: wandb-workspaces)"
+    )
+    one.add_argument("overrides", nargs="*", help="experiment=<study> and the overrides it was run with")
+    one.add_argument("--sweep", action="store_true", help="print the study's grid as a W&B sweep, and stop")
+    one = verb(
+        "bench", _bench, "speed and memory beside others and the limit (extra: bench)", epilog=bench.EXAMPLES
+    )
+    bench.add(one)
     one = verb("dashboard", _dashboard, "look at the local W&B runs in the terminal (wandb leet)")
     one.add_argument("--output", default="outputs", help="folder that holds wandb/ (default: outputs)")
     return parser
 
 
 def _groups() -> str:
-    from attnlab.compose import conf_dir
+    from attnlab.compose import groups
 
     lines = []
-    for group in sorted(path for path in conf_dir().iterdir() if path.is_dir()):
+    for group in groups():
         names = ", ".join(sorted(path.stem for path in group.glob("*.yaml")))
         lines.append(f"  {group.name:<12}{names}\n")
     return RUN_EXAMPLES.format(groups="".join(lines))
@@ -171,42 +213,61 @@ def _run_study(arguments: argparse.Namespace) -> int:
     from attnlab.study.launch import launch
     from attnlab.summary import study_table
     from attnlab.tracking.status import State
+    from attnlab.tracking.wandb_agent import refuse_many_runs
 
     study = expand(arguments.overrides)
     if arguments.show:
         return _plan(arguments)
+    refuse_many_runs(len(study.runs))
     states = launch(study)
     print(study_table(study))
     return 0 if all(state in (State.done, State.diverged) for state in states.values()) else 1
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from attnlab.run import folder_of
-    from attnlab.study.grid import Impossible, expand
+    from attnlab.study.grid import expand
+    from attnlab.study.plan import plan
 
-    for cell in expand(arguments.overrides).cells:
-        shown = " ".join(cell.overrides)
-        if isinstance(cell, Impossible):
-            print(f"{'-':<10}  {'invalid':<11}  {shown}  {cell.problem}")
-        else:
-            folder = folder_of(cell.config)
-            print(f"{folder.path.name}  {folder.state() or 'waiting':<11}  {shown}")
+    print(plan(expand(arguments.overrides)))
     return 0
 
 
 def _table(arguments: argparse.Namespace) -> int:
     from attnlab.study import render, table
-    from attnlab.study.claims import load_claims
+    from attnlab.study.expected import load_claims
     from attnlab.study.grid import expand
 
     study = expand(arguments.overrides)
     folder = Path("experiments") / str(study.name)
     expected = folder / "expected.yaml"
     claims = load_claims(expected) if expected.exists() else []
-    made = table.build(study, arguments.overrides, claims, allow_mixed=arguments.allow_mixed)
+    made = table.build(
+        study, arguments.overrides, claims, allow_mixed=arguments.allow_mixed, partial=arguments.partial
+    )
     print(render.markdown(made))
-    for path in table.write(made, arguments.out or folder / "results"):
+    for path in table.write(made, arguments.out or folder / study.results):
         print(path, file=sys.stderr)
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    if arguments.figure is not None:
+        from attnlab.report.headline import draw
+
+        print(draw(arguments.figure, arguments.out))
+        return 0
+    from attnlab.report import command
+
+    port = arguments.port if arguments.serve else None
+    path = command.run(
+        arguments.overrides,
+        out=arguments.out,
+        allow_mixed=arguments.allow_mixed,
+        partial=arguments.partial,
+        port=port,
+    )
+    if path is not None:
+        print(path)
     return 0
 
 
@@ -225,6 +286,9 @@ def _translate(arguments: argparse.Namespace) -> int:
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
+    from attnlab.translate import find_run
+
+    find_run(arguments.run, Path(arguments.output))  # before two seconds go into loading torch
     from attnlab.inspection import inspect
 
     print(
@@ -265,10 +329,35 @@ def _check(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
 
 
+def _bench(arguments: argparse.Namespace) -> int:
+    from attnlab.bench import command
+
+    return command.run(arguments)
+
+
 def _sync(arguments: argparse.Namespace) -> int:
     from attnlab.tracking.sync import sync
 
     sync(Path(arguments.output), dry_run=arguments.dry_run)
+    return 0
+
+
+def _workspace(arguments: argparse.Namespace) -> int:
+    from attnlab.study.cells import run_command
+    from attnlab.study.grid import expand
+    from attnlab.tracking.workspace.facts import facts_of
+    from attnlab.tracking.workspace.save import save
+    from attnlab.tracking.workspace.sweep import sweep
+
+    study = expand(arguments.overrides)
+    if arguments.sweep:
+        listed = len(study.base.study.cells)
+        grid = expand([*arguments.overrides, "study.cells=[]"]) if listed else study
+        print(sweep(grid, listed), end="")
+        return 0
+    table = Path("experiments") / study.name / "results" / "table.md"
+    text = table.read_text(encoding="utf-8") if table.exists() else None
+    print(save(facts_of(study, run_command(arguments.overrides)), Path(study.base.output), text))
     return 0
 
 

@@ -1,25 +1,22 @@
-"""From the command line to a checked Config. Hydra composes, OmegaConf converts, and past `load()` neither is left.
+"""From the command line to a checked Config. Hydra composes, convert.py types, rules.py checks; past `load()` no
+object of Hydra's is left.
 
 Each refusal is one sentence: the setting, what it got, what is allowed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
-import types
-import typing
-from enum import Enum
 from pathlib import Path
-from typing import Any, cast
-
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from typing import TYPE_CHECKING, Any
 
 from attnlab.config import Config
+from attnlab.convert import convert, exists, no_such_key, refused
 from attnlab.errors import UserError
-from attnlab.identity import plain
 from attnlab.rules import check
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 def conf_dir() -> Path:
@@ -27,6 +24,11 @@ def conf_dir() -> Path:
     here = Path(__file__).resolve().parent
     installed = here / "conf"
     return installed if installed.is_dir() else here.parents[1] / "conf"
+
+
+def groups() -> list[Path]:
+    """Folders of conf/ whose files are options of a setting, sorted; wandb_sweep holds files for W&B alone."""
+    return sorted(path for path in conf_dir().iterdir() if path.is_dir() and path.name != "wandb_sweep")
 
 
 def load(overrides: list[str]) -> Config:
@@ -50,17 +52,27 @@ def compose(overrides: list[str]) -> DictConfig:
 
 def typed(composed: DictConfig) -> Config:
     """The composed values as dataclasses: types first, then the rules across fields. Raises UserError."""
-    raw = OmegaConf.to_container(composed, resolve=False)
-    _refuse_missing_groups(Config, raw, "")
-    try:
-        merged = OmegaConf.merge(OmegaConf.structured(Config), composed)
-        OmegaConf.resolve(merged)
-        config = cast("Config", OmegaConf.to_object(merged))
-    except OmegaConfBaseException as error:
-        raise UserError(_not_typed(error, composed)) from None
-    _refuse_text(OmegaConf.to_container(composed, resolve=True), plain(config), "")
+    config = convert(resolved(composed))
     check(config)
     return config
+
+
+def resolved(composed: DictConfig) -> Any:
+    """As plain dicts and lists, each ${reference} replaced by what it stands for. Raises UserError."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        return OmegaConf.to_container(composed, resolve=True)
+    except OmegaConfBaseException as error:
+        key = re.sub(r"\[\d+\]", "", error.full_key or "")
+        raise UserError(_not_resolved(key, OmegaConf.to_container(composed, resolve=False))) from None
+
+
+def _not_resolved(key: str, value: Any) -> str:
+    for part in key.split("."):
+        value = value[part]
+    return refused(key, value) if exists(key) else no_such_key(key)
 
 
 def _not_composed(error: Exception) -> str:
@@ -74,86 +86,5 @@ def _not_composed(error: Exception) -> str:
         key, value = found.groups()
         return f"{key}: got several values '{value}', allowed: one, or a study with experiment=<study>, which takes several"
     if found := re.search(r"Could not override '(.+?)'", text):
-        return _no_such_key(found[1])
+        return no_such_key(found[1])
     return text.split("\n")[0].rstrip(".")
-
-
-def _not_typed(error: OmegaConfBaseException, composed: DictConfig) -> str:
-    key = re.sub(r"\[\d+\]$", "", error.full_key or "")
-    expected = _allowed(key)
-    if expected is None:
-        return _no_such_key(key)
-    value: Any = OmegaConf.to_container(composed, resolve=False)
-    for part in key.split("."):
-        value = value[part]
-    return _refused(key, value, expected)
-
-
-def _refuse_missing_groups(kind: Any, raw: Any, path: str) -> None:
-    """Where a group of settings is missing or was replaced by a single value, OmegaConf's error would name no key."""
-    if not isinstance(raw, dict):
-        raise UserError(_refused(path, raw, "a group of settings"))
-    for name, inner in typing.get_type_hints(kind).items():
-        if dataclasses.is_dataclass(inner):
-            _refuse_missing_groups(inner, raw.get(name), f"{path}.{name}" if path else name)
-
-
-def _refused(key: str, value: Any, expected: str) -> str:
-    shown = f"'{value}'" if isinstance(value, str) else "null" if value is None else _yaml(value)
-    return f"{key}: got {shown}, allowed: {expected}"
-
-
-def _yaml(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _no_such_key(key: str) -> str:
-    """Name the keys that stand where `key` was looked for."""
-    parent, _, last = key.rpartition(".")
-    holder = _type_at(parent) if parent else Config
-    while parent and not dataclasses.is_dataclass(holder):
-        parent, _, last = parent.rpartition(".")
-        holder = _type_at(parent) if parent else Config
-    names = ", ".join(one.name for one in dataclasses.fields(holder))
-    return f"{key}: there is no '{last}'{f' in {parent}' if parent else ''}, allowed: {names}"
-
-
-def _type_at(key: str) -> Any:
-    """The annotated type of a dotted key, or None where there is no such key."""
-    kind: Any = Config
-    for part in key.split("."):
-        if not dataclasses.is_dataclass(kind):
-            return None
-        kind = typing.get_type_hints(kind).get(part)
-    return kind
-
-
-def _allowed(key: str) -> str | None:
-    """What a key takes, in words; None where there is no such key."""
-    kind = _type_at(key)
-    return None if kind is None else _words(kind)
-
-
-def _words(kind: Any) -> str:
-    if isinstance(kind, types.UnionType):
-        return " or ".join("null" if part is type(None) else _words(part) for part in typing.get_args(kind))
-    if typing.get_origin(kind) is list:
-        return f"a list, each {_words(typing.get_args(kind)[0])}"
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return ", ".join(member.name for member in kind)
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    return names.get(kind, "a group of settings")
-
-
-def _refuse_text(raw: Any, typed_value: Any, path: str) -> None:
-    """OmegaConf reads the texts 'false' and '8' as a boolean and a number; a sweep must not."""
-    match raw, typed_value:
-        case dict(), dict():
-            for key, value in raw.items():
-                if path != "study":  # a grid may hold anything; its cells are checked one by one
-                    _refuse_text(value, typed_value.get(key), f"{path}.{key}" if path else str(key))
-        case list(), list():
-            for item, typed_item in zip(raw, typed_value, strict=True):
-                _refuse_text(item, typed_item, path)
-        case str(), bool() | int() | float():
-            raise UserError(_refused(path, raw, _allowed(path) or "a number"))

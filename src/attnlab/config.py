@@ -117,6 +117,8 @@ class TrackMode(StrEnum):
 class Launcher(StrEnum):
     serial = "serial"
     local = "local"
+    slurm = "slurm"
+    ray = "ray"
 
 
 @dataclass
@@ -252,6 +254,8 @@ class TrackConfig:
 class LaunchConfig:
     name: Launcher = MISSING
     workers: int | None = MISSING
+    plugin: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 from attnlab.config import Axes, Config, Mask, Scale, Score, Site
 
 
-def plain(config: Any) -> Any:
+def plain(value: Any) -> Any:
     """A dataclass as nested dicts of plain types (enums as their text), for files, hashes and trackers."""
-    return json.loads(json.dumps(asdict(config)))
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    return value
 
 
 def identity(config: Config) -> dict[str, Any]:

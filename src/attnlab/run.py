@@ -19,23 +19,25 @@ from types import FrameType
 import torch
 
 from attnlab.config import Config, Source
-from attnlab.data.batching import Batch, Encoded, collate, drop_long, encode
+from attnlab.data.batching import Batch, Encoded, collate, drop_long
 from attnlab.data.corpus import Corpus, load_corpus
+from attnlab.data.kept_ids import kept_ids
 from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
 from attnlab.errors import UserError
-from attnlab.identity import run_id
 from attnlab.measure import probe
 from attnlab.measure.alarms import judge
 from attnlab.measure.bleu import score
 from attnlab.measure.decode import decode
 from attnlab.measure.evaluate import dev_metrics
 from attnlab.measure.gradients import parameter_norms
-from attnlab.measure.maps import sentence_maps
+from attnlab.measure.histograms import HIGHEST, LOWEST, gradient_histograms
+from attnlab.measure.maps import sentence_maps, short_sentence
 from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
 from attnlab.progress import ProgressBar
-from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.attention import save_attention
+from attnlab.tracking.folder import RunFolder, folder_of
 from attnlab.tracking.media import MAX_IMAGES, Cell
 from attnlab.tracking.provenance import collect
 from attnlab.tracking.status import State, Status
@@ -69,19 +71,14 @@ class Outcome:
     found_done: bool = False  # nothing was trained now
 
 
-def folder_of(config: Config) -> RunFolder:
-    """Where the run of this config lies, whether it exists or not."""
-    return RunFolder(Path(config.output) / "runs" / run_id(config))
-
-
 def read_text(config: Config) -> Text:
-    """Corpus, tokenizer (trained once for all runs) and ids."""
-    corpus = load_corpus(config.data)
-    tokenizer = prepare_tokenizer(corpus, config.data.tokenizer, Path(config.output) / "cache")
-    train, dropped = drop_long(encode(corpus.train, tokenizer), config.data.max_pieces)
-    return Text(
-        corpus, tokenizer, train, encode(corpus.dev, tokenizer), encode(corpus.test, tokenizer), dropped
-    )
+    """Corpus, tokenizer and ids, each made once for all runs under one `output`."""
+    cache = Path(config.output) / "cache"
+    corpus = load_corpus(config.data, cache)
+    tokenizer = prepare_tokenizer(corpus, config.data.tokenizer, cache)
+    ids = kept_ids(corpus, tokenizer, cache)
+    train, dropped = drop_long(ids["train"], config.data.max_pieces)
+    return Text(corpus, tokenizer, train, ids["dev"], ids["test"], dropped)
 
 
 def run(config: Config, *, bar: bool = True) -> Outcome:
@@ -128,7 +125,8 @@ def check_same_text(config: Config, folder: RunFolder) -> None:
     """
     pinned = config.data.source is Source.hub and re.fullmatch("[0-9a-f]{40}", config.data.revision or "")
     if not pinned:
-        _refuse_other_text(config, load_corpus(config.data).digest, folder)
+        corpus = load_corpus(config.data, Path(config.output) / "cache")
+        _refuse_other_text(config, corpus.digest, folder)
 
 
 def _refuse_other_text(config: Config, digest: str, folder: RunFolder) -> None:
@@ -218,9 +216,16 @@ def _looks(
         tracker.alarms(judge(metrics))
         return metrics
 
+    def look_inside(step: int) -> Metrics:
+        if not config.measure.enabled:
+            return {}
+        for name, counts in gradient_histograms(model).items():
+            tracker.histogram(step, name, LOWEST, HIGHEST, counts)
+        return probe(model, batch, leakage=True)
+
     return Looks(
         gradients=lambda: parameter_norms(model),
-        probe=lambda step: probe(model, batch, leakage=True) if config.measure.enabled else {},
+        probe=look_inside,
         evaluate=evaluate,
         record=tracker.log,
         save=lambda state: checkpoint.save(folder.checkpoint, state),
@@ -248,6 +253,11 @@ def _score(
     sources = text.test.src[: config.decode.sentences]
     pairs = zip(text.corpus.test.src, references, strict=False)
     rows: list[list[Cell]] = [[src, ref] for src, ref in itertools.islice(pairs, SAMPLES)]
+    for name, lines in (
+        ("source", text.corpus.test.src[: config.decode.sentences]),
+        ("reference", references),
+    ):
+        folder.save_translations(f"test.{name}", [re.sub("[\r\n]+", " ", line) for line in lines])
     signatures: dict[str, str] = {}
     for protocol in config.decode.protocols:
         translations = text.tokenizer.decode(decode(model, sources, config.decode, protocol))
@@ -264,8 +274,9 @@ def _score(
     tracker.log(step, results)
     columns = ["source", "reference", *(f"translation ({protocol})" for protocol in config.decode.protocols)]
     tracker.table(step, "test/translations", columns, rows)
+    maps = sentence_maps(model, batch, short_sentence(batch), text.tokenizer.pieces)
+    save_attention(folder.path, step, maps)
     if config.measure.images:
-        maps = sentence_maps(model, batch, 0, text.tokenizer.pieces)
         for block, heads in itertools.groupby(maps, key=lambda one: one.name.rpartition("/")[0]):
             items = [(one.name, one.weights.clip(0, 1)) for one in heads]
             tracker.images(step, f"test/attention/{block}", items[:MAX_IMAGES])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from attnlab.run import Outcome, folder_of
-from attnlab.study.grid import Impossible, Study
+from attnlab.study.grid import Impossible, PlannedRun, Study
 from attnlab.tracking.status import State
+
+if TYPE_CHECKING:
+    from attnlab.run import Outcome
 
 COLUMNS = {
     "final/dev/nll": "dev nll",
@@ -43,29 +46,39 @@ def summary(outcome: Outcome) -> str:
 
 
 def study_table(study: Study) -> str:
-    """One row a run, the few numbers that tell a leak from learning, and where everything lies."""
-    rows = [["arm", "seed", "state", *COLUMNS.values()]]
-    alarms, folders = [], []
+    """One row a run, the few numbers that tell a leak from learning, what went wrong, and where everything lies."""
+    rows = [["cell", "seed", "state", *COLUMNS.values()]]
+    invalid, failed, alarms, folders = [], [], [], []
     for planned in study.cells:
         if isinstance(planned, Impossible):
             rows.append([" ".join(planned.overrides), "", "invalid", *[""] * len(COLUMNS)])
-            alarms.append(f"{' '.join(planned.overrides)}: {planned.problem}")
+            invalid.append(f"{' '.join(planned.overrides)}: {planned.problem}")
             continue
-        config, folder = planned.config, folder_of(planned.config)
+        folder = planned.folder
         status, state = folder.read_status(), folder.state()
         results = status.results if status is not None and state in (State.done, State.diverged) else {}
         numbers = [f"{results[name]:.3f}" if name in results else "-" for name in COLUMNS]
-        rows.append([config.attention.name, str(config.seed), state or "missing", *numbers])
-        alarms += (
-            [f"{config.attention.name} seed {config.seed}: {alarm}" for alarm in status.alarms]
-            if status
-            else []
-        )
-        folders.append(f"{config.attention.name} seed {config.seed}: {folder.path}")
+        rows.append([_cell(planned), str(planned.config.seed), state or "missing", *numbers])
+        name = f"{_cell(planned)} seed {planned.config.seed}"
+        if status is not None:
+            failed += [f"{name}: {status.reason}"] if state is State.failed else []
+            alarms += [f"{name}: {alarm}" for alarm in status.alarms]
+        folders.append(f"{name}: {folder.path}")
     parts = [f"study {study.name}", _aligned(rows), LEGEND]
-    parts += ["alarms", *(f"  {alarm}" for alarm in alarms)] if alarms else []
-    parts += ["run folders", *(f"  {folder}" for folder in folders)]
+    for title, lines in {
+        "invalid": invalid,
+        "failed": failed,
+        "alarms": alarms,
+        "run folders": folders,
+    }.items():
+        parts += [title, *(f"  {line}" for line in lines)] if lines else []
     return "\n".join(parts)
+
+
+def _cell(planned: PlannedRun) -> str:
+    """The arm and what else the grid changes."""
+    settings = [item for item in planned.overrides if item.partition("=")[0] not in ("attention", "seed")]
+    return " ".join([planned.config.attention.name, *settings])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

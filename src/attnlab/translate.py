@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 
 from omegaconf import DictConfig, OmegaConf
 
 from attnlab.compose import typed
 from attnlab.config import Config, Protocol
-from attnlab.data.tokenizer import Tokenizer
 from attnlab.errors import UserError
-from attnlab.measure.decode import translate
-from attnlab.model.initialise import build
-from attnlab.model.transformer import Transformer
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.status import State
-from attnlab.training import checkpoint
+
+if TYPE_CHECKING:
+    from attnlab.data.tokenizer import Tokenizer
+    from attnlab.model.transformer import Transformer
 
 LINES = 512  # read and answered at once, so that a pipe shows results while it is fed
 
@@ -30,8 +29,8 @@ class Trained(NamedTuple):
     tokenizer: Tokenizer
 
 
-def load_run(run: str, output: Path) -> Trained:
-    """The model of a run id or folder. Raises UserError where there is no finished run."""
+def find_run(run: str, output: Path) -> tuple[Path, Config]:
+    """Folder and config of a run id or folder, before torch is loaded. Raises UserError where no finished run is."""
     folder = Path(run) if (Path(run) / "config.yaml").exists() else output / "runs" / run
     if not (folder / "config.yaml").exists():
         raise UserError(f"run: got '{run}', allowed: a run id below {output / 'runs'}, or a run's folder")
@@ -40,6 +39,17 @@ def load_run(run: str, output: Path) -> Trained:
     if status is None or status.state is not State.done:
         found = "unfinished" if status is None else status.state
         raise UserError(f"run: got '{run}', which is {found}, allowed: a run that is done")
+    return folder, config
+
+
+def load_run(run: str, output: Path) -> Trained:
+    """The model of a run id or folder. Raises UserError where there is no finished run."""
+    folder, config = find_run(run, output)
+
+    from attnlab.data.tokenizer import Tokenizer
+    from attnlab.model.initialise import build
+    from attnlab.training import checkpoint
+
     state = checkpoint.load(folder / "checkpoint.pt")
     tokenizer = Tokenizer((folder / "tokenizer.model").read_bytes())
     model = build(config.model, config.attention, tokenizer.vocab_size, config.seed)
@@ -53,10 +63,13 @@ def translate_lines(
     """Translate each line of `lines` (UTF-8) and write one line each, in order."""
     if protocol not in [*Protocol]:
         raise UserError(f"--protocol: got '{protocol}', allowed: {', '.join(Protocol)}")
+    if beam is not None and beam < 1:
+        raise UserError(f"--beam: got {beam}, allowed: at least 1")
     trained = load_run(run, output)
     config = trained.config.decode if beam is None else replace(trained.config.decode, beam=beam)
-    if config.beam < 1:
-        raise UserError(f"--beam: got {beam}, allowed: at least 1")
+
+    from attnlab.measure.decode import translate
+
     waiting: list[str] = []
 
     def answer() -> None:

@@ -13,7 +13,8 @@ import torch
 
 from attnlab.compose import load
 from attnlab.errors import UserError
-from attnlab.run import folder_of, run
+from attnlab.run import run
+from attnlab.tracking.folder import folder_of
 from attnlab.tracking.records import read_metrics
 from attnlab.tracking.status import State
 from attnlab.training import checkpoint

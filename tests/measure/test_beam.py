@@ -14,6 +14,7 @@ from attnlab.data.tokenizer import BOS, EOS, PAD
 from attnlab.measure.beam import beam_search, length_penalty
 from attnlab.measure.decode import greedy
 from attnlab.measure.scorers import scorer_of
+from attnlab.model.incremental import Source
 
 A, B, C = 4, 5, 6  # with EOS the four symbols
 VOCABULARY, LONGEST = 7, 4
@@ -31,6 +32,8 @@ class Table:
         logits = torch.full((len(prefix), VOCABULARY), -torch.inf, dtype=torch.float64)
         for row, tokens in enumerate(prefix.tolist()):
             assert tokens[0] == BOS
+            if EOS in tokens:  # greedy search keeps it until enough others are done
+                continue
             for token, p in self.tables[row][tuple(tokens[1:])].items():
                 logits[row, token] = math.log(p)
         return logits
@@ -135,7 +138,9 @@ def test_R29_search_stops_as_soon_as_no_live_hypothesis_can_win():
 def test_R29_beam_of_one_is_greedy_search(alpha):
     tables = [random_table(seed) for seed in range(200)]
     found = beam_search(Table(tables), len(tables), 1, alpha, LONGEST, "cpu")
-    assert [hypothesis.pieces for hypothesis in found] == greedy(Table(tables), len(tables), LONGEST, "cpu")
+    assert [hypothesis.pieces for hypothesis in found] == greedy(
+        Table(tables), [LONGEST] * len(tables), "cpu"
+    )
 
 
 def test_one_reordering_a_step_and_sentences_leave_when_done():
@@ -162,7 +167,7 @@ def test_log_prob_is_the_models_own(protocol):
     """Recomputed by one full forward pass over the translation, over the tokens that may be chosen."""
     model = small_model(CORRECT).double()
     src = torch.tensor([[*source[:5], EOS] for source in random_sentences(300) if len(source) >= 5][:20])
-    found = beam_search(scorer_of(protocol, model, src), len(src), 4, 0.6, 9, "cpu")
+    found = beam_search(scorer_of(protocol, model, Source.read(model, [*src])), len(src), 4, 0.6, 9, "cpu")
     for source, hypothesis in zip(src, found, strict=True):
         logits = model(source[None], torch.tensor([[BOS, *hypothesis.pieces]]))[0]
         logits[:, [PAD, BOS]] = -torch.inf

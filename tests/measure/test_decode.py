@@ -10,6 +10,7 @@ from attnlab.config import DecodeConfig, Norm, Precision, Protocol, TokenizerCon
 from attnlab.data.tokenizer import BOS, EOS, PAD, Tokenizer, train_model
 from attnlab.measure.decode import decode, greedy, translate
 from attnlab.measure.scorers import CachedScorer, PrefixScorer, next_logits
+from attnlab.model.incremental import Source
 
 CONFIG = DecodeConfig(
     protocols=[*Protocol], beam=1, length_penalty=0.6, max_length_factor=1.5, max_length_extra=6, batch_sentences=16,
@@ -47,6 +48,11 @@ def sources_and_prefixes(count=20, length=7):
     return src, prefix
 
 
+def source_of(model, src):
+    """What the decoder reads of padded sources [R,S]."""
+    return Source.of(model, model.encode(src, src != PAD), src != PAD)
+
+
 def stepwise(scorer, prefix):
     """Logits [R,t,V] that the scorer gives to growing prefixes."""
     return torch.stack([scorer.logits(prefix[:, :t]) for t in range(1, prefix.shape[1] + 1)], dim=1)
@@ -75,8 +81,12 @@ def test_correct_arms_full_forward_prefix_and_cache_agree(arm, norm):
     model = small_model(NO_LEAK[arm], norm=norm)
     src, prefix = sources_and_prefixes()
     full = model(src, prefix)
-    torch.testing.assert_close(stepwise(PrefixScorer(model, src), prefix), full, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(stepwise(CachedScorer(model, src), prefix), full, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        stepwise(PrefixScorer(model, source_of(model, src)), prefix), full, atol=1e-5, rtol=1e-5
+    )
+    torch.testing.assert_close(
+        stepwise(CachedScorer(model, source_of(model, src)), prefix), full, atol=1e-5, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("arm", [*WRONG_MASK])
@@ -86,7 +96,9 @@ def test_R04_cache_of_every_mask_variant_is_the_right_mask_over_its_weights(arm)
     right.load_state_dict(wrong.state_dict())
     src, prefix = sources_and_prefixes()
     full = right(src, prefix)
-    torch.testing.assert_close(stepwise(CachedScorer(wrong, src), prefix), full, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        stepwise(CachedScorer(wrong, source_of(wrong, src)), prefix), full, atol=1e-5, rtol=1e-5
+    )
     assert (wrong(src, prefix) - full).abs().max() > 0.01  # the arm does compute something else
 
 
@@ -99,7 +111,7 @@ def test_protocols_agree_with_one_decoder_layer_and_part_with_two(arm):
     for layers in (1, 2):
         model = small_model(WRONG_MASK[arm], decoder_layers=layers)
         by_prefix, by_cache = (
-            stepwise(scorer(model, src), prefix) for scorer in (PrefixScorer, CachedScorer)
+            stepwise(scorer(model, source_of(model, src)), prefix) for scorer in (PrefixScorer, CachedScorer)
         )
         gap[layers] = float((by_prefix - by_cache).abs().max())
     assert gap[1] < 1e-5
@@ -111,14 +123,16 @@ def test_protocols_agree_with_one_decoder_layer_and_part_with_two(arm):
 def test_protocols_part_at_once_where_axes_are_wrong(arm):
     model = small_model(WRONG_AXES[arm], decoder_layers=1)
     src, prefix = sources_and_prefixes()
-    gap = stepwise(PrefixScorer(model, src), prefix) - stepwise(CachedScorer(model, src), prefix)
+    gap = stepwise(PrefixScorer(model, source_of(model, src)), prefix) - stepwise(
+        CachedScorer(model, source_of(model, src)), prefix
+    )
     assert gap[:, 1:].abs().max() > 0.01
 
 
 def test_cache_refuses_a_prefix_that_is_not_one_token_longer():
-    src, prefix = sources_and_prefixes()
+    model, (src, prefix) = small_model(), sources_and_prefixes()
     with pytest.raises(ValueError, match="cannot go on"):
-        CachedScorer(small_model(), src).logits(prefix)
+        CachedScorer(model, source_of(model, src)).logits(prefix)
 
 
 # ------------------------------------------------------------------------ greedy search
@@ -195,12 +209,12 @@ def test_R30_dropout_is_off_while_decoding_and_on_again_after(protocol):
 def test_finished_sentences_leave_the_batch_and_results_stay_in_place():
     texts = [[7, 7], [], [5, 6, 7, 8], [9, 9]]
     script = Script(texts, 12)
-    assert greedy(script, 4, 10, "cpu") == texts
+    assert greedy(script, [10] * 4, "cpu") == texts
     assert script.rows == [4, 3, 3, 1, 1]
 
 
 def test_pad_and_bos_are_never_produced_and_length_is_bounded():
-    assert greedy(Script([[4] * 30, [5] * 30], 12), 2, 7, "cpu") == [[4] * 7, [5] * 7]
+    assert greedy(Script([[4] * 30, [5] * 30], 12), [7, 7], "cpu") == [[4] * 7, [5] * 7]
 
 
 def test_each_sentence_has_its_own_maximum_length():
@@ -226,22 +240,24 @@ def test_logits_are_chosen_from_in_fp32_whatever_the_model_computes_in():
     model, sources = small_model(), random_sentences(12)
     src = torch.tensor([[*sources[0], EOS]])
     for dtype, expected in ((torch.bfloat16, torch.float32), (torch.float64, torch.float64)):
-        logits = next_logits(PrefixScorer(model.to(dtype), src), torch.tensor([[BOS]]))
+        logits = next_logits(PrefixScorer(model, source_of(model.to(dtype), src)), torch.tensor([[BOS]]))
         assert logits.dtype == expected
         assert torch.isneginf(logits[:, [PAD, BOS]]).all()
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_half_precision_decodes_nearly_alike(protocol):
+def test_half_precision_decodes_nearly_alike(protocol, monkeypatch):
     model, sources = small_model(), random_sentences(40, longest=4)
-    config, project, seen = replace(CONFIG, max_length_factor=0, max_length_extra=2), model.project, set()
+    config, seen = replace(CONFIG, max_length_factor=0, max_length_extra=2), set()
 
-    def watched(hidden):
-        logits = project(hidden)
-        seen.add(logits.dtype)
-        return logits
+    for scorer in (PrefixScorer, CachedScorer):
 
-    model.project = watched
+        def watched(self, prefix, logits=scorer.logits):
+            result = logits(self, prefix)
+            seen.add(result.dtype)
+            return result
+
+        monkeypatch.setattr(scorer, "logits", watched)
     full = decode(model, sources, config, protocol)
     assert seen == {torch.float32}
     half = decode(model, sources, config, protocol, Precision.bf16)
@@ -286,7 +302,7 @@ def tokenizer():
 def test_R33_decoding_stops_on_the_id_and_not_on_text_that_looks_like_it(tokenizer):
     text = "Ein Hund </s> <pad> läuft </s>"
     pieces = tokenizer.encode([text])[0]
-    output = greedy(Script([pieces], tokenizer.vocab_size), 1, 99, "cpu")
+    output = greedy(Script([pieces], tokenizer.vocab_size), [99], "cpu")
     assert output == [pieces]
     assert tokenizer.decode(output) == [text]
 

@@ -143,4 +143,4 @@ def test_cached_steps_equal_marians_full_forward():
     ).logits
     state = model.start(model.encode(src, src_keep), src_keep)
     for t, token in enumerate(tgt_in.T):
-        torch.testing.assert_close(model.step(token, state), theirs[:, t], atol=1e-9, rtol=1e-9)
+        torch.testing.assert_close(state.step(token), theirs[:, t], atol=1e-9, rtol=1e-9)

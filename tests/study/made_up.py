@@ -7,8 +7,8 @@ from pathlib import Path
 from attnlab.config import DataConfig
 from attnlab.data.corpus import Corpus, load_corpus
 from attnlab.measure.bleu import score
-from attnlab.run import folder_of
 from attnlab.study.grid import PlannedRun, Study, expand
+from attnlab.tracking.folder import folder_of
 from attnlab.tracking.status import State, Status
 
 DATA = ["data.train_pairs=20", "data.dev_pairs=5", "data.test_pairs=30", "data.tokenizer.vocab_size=300"]

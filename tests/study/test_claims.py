@@ -1,206 +1,114 @@
-"""Claims: what expected.yaml may hold, and the verdict by where the interval lies."""
+"""Every study's file and claims: cells that exist, metrics that runs have, labels that the table uses."""
 
 import math
 from pathlib import Path
 
 import pytest
+from made_cells import claim
 
 from attnlab.compose import load
-from attnlab.errors import UserError
-from attnlab.study.cells import Cell, SeedRun
-from attnlab.study.claims import Claim, Direction, Kind, Verdict, judge, load_claims
-from attnlab.study.grid import expand
-from attnlab.tracking.folder import RunFolder
-from attnlab.tracking.status import State, Status
+from attnlab.model.initialise import build
+from attnlab.run import run
+from attnlab.study.expected import load_claims
+from attnlab.study.grid import Impossible, expand
+from attnlab.study.metric import Metric
 
 ROOT = Path(__file__).parents[2]
-LINES = {
-    "id": "X1", "statement": "It is so.", "metric": "final/dev/nll", "kind": "difference", "cell": "zero_fill",
-    "control": "correct", "direction": "below", "bounds": "[0.0]", "source": "nowhere",
-}  # fmt: skip
+STUDIES = sorted(path.stem for path in (ROOT / "conf" / "experiment").glob("*.yaml"))
+TRAINED = [name for name in STUDIES if name not in ("demo", "initialisation")]
 
 
-def written(tmp_path, **changes):
-    """An expected.yaml with one claim, which differs from LINES."""
-    lines = {**LINES, **changes}
-    path = tmp_path / "expected.yaml"
-    path.write_text(
-        "claims:\n  - " + "\n    ".join(f"{key}: {value}" for key, value in lines.items() if value) + "\n"
-    )
-    return path
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """What a run has: the names of its results and those of the records of its two steps."""
+    small = ["data.train_pairs=300", "data.dev_pairs=8", "data.test_pairs=4", "data.tokenizer.vocab_size=300"]
+    tiny = ["model.d_model=16", "model.d_ff=16", "train.steps=1", "train.warmup=0", "measure.images=false"]
+    decode = ["decode.protocols=[prefix,cached]", "decode.max_length_factor=0", "track=none"]
+    output = tmp_path_factory.mktemp("claims")
+    outcome = run(load([*small, *tiny, *decode, f"output={output}"]), bar=False)
+    steps = {0: set(), 1: set()}
+    for record in outcome.folder.read_metrics():
+        steps[record["step"]] |= set(record)
+    return {None: set(outcome.status.results)} | steps
 
 
-def cell(name, values, diverged=(), metric="m", **more):
-    """A cell with these values by seed, and seeds that diverged."""
-    done = {seed: Status(State.done, results={metric: value}) for seed, value in values.items()}
-    for seed in values:
-        done[seed].results.update({key.replace("_", "/"): float(value) for key, value in more.items()})
-    ended = done | {seed: Status(State.diverged) for seed in diverged}
-    folder, config = RunFolder(Path("nowhere")), load([])
-    return Cell(name, (), tuple(SeedRun(seed, config, folder, ended[seed], {}) for seed in sorted(ended)))
+@pytest.fixture(scope="module", params=STUDIES)
+def study(request):
+    return expand([f"experiment={request.param}"])
 
 
-def claim(kind, direction, *bounds, cells=("a",), control=None, metric="m"):
-    return Claim("X", "s", metric, Kind(kind), tuple(cells), control, Direction(direction), bounds, "src")
+def labels(study):
+    """As in a table: the arm, then what else the grid or the listed cell sets."""
+    found = set()
+    for planned in study.cells:
+        settings = dict(item.split("=", 1) for item in planned.overrides)
+        settings.pop("seed", None)
+        arm = settings.pop("attention", study.base.attention.name)
+        found.add(" ".join([arm, *(f"{key}={value}" for key, value in settings.items())]))
+    return found
 
 
-def test_a_claim_is_read(tmp_path):
-    (found,) = load_claims(written(tmp_path))
-    assert found == Claim(
-        "X1", "It is so.", "final/dev/nll", Kind.difference, ("zero_fill",), "correct", Direction.below, (0.0,), "nowhere",
-    )  # fmt: skip
-    assert (found.region.low, found.region.high) == (-math.inf, 0.0)
+def test_every_cell_of_every_study_can_be_run(study):
+    assert [cell.problem for cell in study.cells if isinstance(cell, Impossible)] == []
+    assert len(study.runs) >= 4
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"kind": "sum"}, "kind: got 'sum', allowed: value, difference, ratio, ordering"),
-        ({"direction": "up"}, "direction: got 'up', allowed: below, above, within"),
-        ({"control": "null"}, "control: got nothing, allowed for kind difference: the label of a cell"),
-        ({"kind": "value"}, "control: got 'correct', allowed for kind value: null"),
-        ({"direction": "within"}, r"bounds: got '\[0.0\]', allowed for direction within: \[low, high\]"),
-        ({"direction": "within", "bounds": "[2, 1]"}, r"bounds: got '\[2, 1\]'"),
-        ({"bounds": "[.nan]"}, "bounds"),
-        ({"bounds": "['a']"}, "bounds"),
-        ({"cell": "[zero_fill, correct]"}, "cell.*the label of one cell"),
-        ({"kind": "ordering", "control": "null"}, "cell.*a list of two labels"),
-        ({"source": ""}, "allowed: exactly bounds, cell, control"),
-        ({"size": "3"}, "got .*size, allowed: exactly"),
-        ({"id": "7"}, "id: got '7', allowed: text"),
-        ({"metric": "[1"}, "allowed: YAML"),
-    ],
-)
-def test_each_wrong_claim_is_one_sentence(tmp_path, changes, words):
-    with pytest.raises(UserError, match=words) as caught:
-        load_claims(written(tmp_path, **changes))
-    assert "\n" not in str(caught.value)
-    assert "expected.yaml" in str(caught.value)
-
-
-def test_files_that_are_no_claims_and_ids_that_stand_twice(tmp_path):
-    path = written(tmp_path)
-    path.write_text(path.read_text() + path.read_text().removeprefix("claims:\n"))
-    with pytest.raises(UserError, match="'X1' 2 times"):
-        load_claims(path)
-    path.write_text("- 1\n")
-    with pytest.raises(UserError, match="one key `claims`"):
-        load_claims(path)
-    with pytest.raises(UserError, match="cannot be read"):
-        load_claims(tmp_path / "none.yaml")
-
-
-# Values 1, 2, 3: mean 2, sd 1, interval 2 ± 4.3027 / sqrt(3) = [-0.4841, 4.4841].
-@pytest.mark.parametrize(
-    ("direction", "bounds", "verdict"),
-    [
-        ("below", [5.0], Verdict.confirmed),
-        ("below", [4.0], Verdict.inconclusive),
-        ("below", [-0.5], Verdict.refuted),
-        ("above", [-1.0], Verdict.confirmed),
-        ("above", [0.0], Verdict.inconclusive),
-        ("above", [4.5], Verdict.refuted),
-        ("within", [-1.0, 5.0], Verdict.confirmed),
-        ("within", [-1.0, 4.0], Verdict.inconclusive),
-        ("within", [5.0, 6.0], Verdict.refuted),
-        ("within", [1.9, 2.1], Verdict.inconclusive),
-    ],
-)
-def test_the_verdict_is_where_the_interval_lies(direction, bounds, verdict):
-    found = judge(claim("value", direction, *bounds), {"a": cell("a", {1: 1.0, 2: 2.0, 3: 3.0})})
-    assert found.verdict is verdict
-    assert found.estimates[0].mean == 2.0
-    assert found.estimates[0].interval.high == pytest.approx(4.4841, abs=1e-4)
-
-
-def test_difference_and_ratio_are_paired_with_the_control():
-    cells = {"a": cell("a", {1: 11.0, 2: 21.1, 7: 0.0}), "c": cell("c", {1: 10.0, 2: 20.0, 8: 99.0})}
-    found = judge(claim("difference", "above", 0.0, control="c"), cells)
-    assert (found.verdict, found.estimates[0].n) == (
-        Verdict.confirmed,
-        2,
-    )  # 1.05 ± 0.64; unpaired it is far off
-    assert found.estimates[0].mean == pytest.approx(1.05)
-    found = judge(claim("ratio", "within", 0.5, 2.0, control="c"), cells)
-    assert found.verdict is Verdict.confirmed
-    assert found.estimates[0].mean == pytest.approx(math.sqrt(1.1 * 1.055))
-
-
-def test_an_ordering_needs_every_step():
-    cells = {
-        "a": cell("a", {1: 1.0, 2: 2.0}), "b": cell("b", {1: 2.0, 2: 3.01}), "d": cell("d", {1: 0.0, 2: 1.01}),
-        "e": cell("e", {1: 0.0, 2: 9.0}),
-    }  # fmt: skip
-    assert judge(claim("ordering", "above", 0.0, cells=["a", "b"]), cells).verdict is Verdict.confirmed
-    assert judge(claim("ordering", "above", 0.0, cells=["a", "b", "d"]), cells).verdict is Verdict.refuted
-    assert (
-        judge(claim("ordering", "above", 0.0, cells=["a", "b", "e"]), cells).verdict is Verdict.inconclusive
-    )
-    assert judge(claim("ordering", "below", 0.0, cells=["b", "a", "d"]), cells).verdict is Verdict.confirmed
-
-
-@pytest.mark.parametrize(
-    ("cells", "reason"),
-    [
-        ({}, "no cell `a`"),
-        ({"a": Cell("a", (), (), "heads: no divisor")}, "invalid: heads: no divisor"),
-        ({"a": cell("a", {})}, "no finished seed of `a` has m"),
-        ({"a": cell("a", {1: 5.0})}, "one seed"),
-        ({"a": cell("a", {1: 5.0, 2: math.nan})}, "not finite"),
-        ({"a": cell("a", {1: 5.0, 2: 5.1}, diverged=[3])}, "1 of 3 seeds of `a` diverged"),
-    ],
-)
-def test_what_has_no_interval_is_inconclusive_with_the_reason(cells, reason):
-    found = judge(claim("value", "above", 0.0), cells)
-    assert found.verdict is Verdict.inconclusive
-    assert reason in found.reason
-
-
-def test_what_cannot_be_compared_says_why():
-    cells = {"a": cell("a", {1: 0.0}), "c": cell("c", {1: 2.0}), "d": cell("d", {2: 2.0})}
-    for kind, control, reason in (("ratio", "c", "not above 0"), ("difference", "d", "no seed that all")):
-        found = judge(claim(kind, "below", 1.0, control=control), cells)
-        assert (found.verdict, found.estimates) == (Verdict.inconclusive, ())
-        assert reason in found.reason
-
-
-def test_a_metric_that_no_run_has_is_named():
-    found = judge(claim("value", "below", 1.0, metric="final/dev/nl"), {"a": cell("a", {1: 0.0, 2: 1.0})})
-    assert found.reason == "no finished seed of `a` has final/dev/nl"
-
-
-def test_seeds_that_are_all_equal_say_so_beside_the_verdict():
-    found = judge(claim("value", "below", 1.0), {"a": cell("a", {1: 0.0, 2: 0.0, 3: 0.0})})
-    assert found.verdict is Verdict.confirmed
-    assert "every seed has the same number" in found.reason
-
-
-def test_divergence_is_counted_exactly():
-    found = judge(
-        claim("value", "above", 0.2, metric="diverged"), {"a": cell("a", {1: 0.0}, diverged=[2, 3, 4, 5])}
-    )
-    assert found.estimates[0].mean == 0.8
-    # Clopper-Pearson of 4 in 5: [0.2836, 0.9949]
-    assert found.estimates[0].interval.low == pytest.approx(0.2836, abs=1e-4)
-    assert found.verdict is Verdict.confirmed
-
-
-def test_all_empty_in_every_seed_has_the_exact_interval_over_sentences():
-    empty = "test/prefix/empty"
-    cells = {"a": cell("a", {1: 1.0, 2: 1.0}, metric=empty, test_prefix_sentences=30)}
-    found = judge(claim("value", "above", 0.95, metric=empty), cells)
-    assert found.estimates[0].interval.low == pytest.approx(0.025 ** (1 / 60))  # 0.9404
-    assert (
-        found.verdict is Verdict.inconclusive
-    )  # 60 sentences cannot tell 0.95; a t-interval without width would
-    assert judge(claim("value", "above", 0.9, metric=empty), cells).verdict is Verdict.confirmed
-    alone = {"a": cell("a", {1: 1.0}, metric=empty, test_prefix_sentences=1000)}
-    assert judge(claim("value", "above", 0.9, metric=empty), alone).verdict is Verdict.inconclusive
-
-
-def test_the_demo_s_claims_name_its_cells():
-    claims = load_claims(ROOT / "experiments" / "demo" / "expected.yaml")
-    arms = {run.config.attention.name for run in expand(["experiment=demo"]).runs}
-    named = {name for one in claims for name in (*one.cells, *([one.control] if one.control else []))}
+def test_every_claim_is_about_cells_and_metrics_that_there_are(study, recorded):
+    claims = load_claims(ROOT / "experiments" / study.name / "expected.yaml")
     assert len(claims) >= 6
-    assert named <= arms
+    known = labels(study)
+    for one in claims:
+        assert set(one.labels) <= known, one.id
+        for text in (one.metric, one.choose, one.against):
+            if isinstance(text, str):
+                metric = Metric.parse(text)
+                for term in (metric.first, metric.second):
+                    if term is not None:
+                        assert term.name in recorded[term.step], f"{one.id}: {term}"
+                        assert term.step in (None, 0) or study.name == "initialisation", one.id
+
+
+def test_every_claim_says_where_it_comes_from_and_can_fail(study):
+    for one in load_claims(ROOT / "experiments" / study.name / "expected.yaml"):
+        assert one.region.low < one.region.high
+        assert math.isfinite(one.region.low) or math.isfinite(one.region.high)
+        assert len(one.source) > 2
+
+
+def test_every_study_has_a_page_with_its_command(study):
+    text = (ROOT / "experiments" / study.name / "README.md").read_text()
+    assert f"attnlab run experiment={study.name}" in text
+    assert f"attnlab table experiment={study.name}" in text
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_studies_share_what_they_do_not_study(name):
+    """One cell in several studies is one run only where everything else is equal."""
+    control = load(["train=study", "measure=study", "decode=study"])
+    for planned in expand([f"experiment={name}"]).runs:
+        config = planned.config
+        assert (config.data, config.decode, config.measure) == (control.data, control.decode, control.measure)
+        if name != "learning_rate":
+            assert config.train == control.train
+
+
+def test_matched_keys_have_as_many_parameters():
+    def parameters(config):
+        model = build(config.model, config.attention, 2000, seed=1)
+        return sum(one.numel() for one in model.parameters())
+
+    base = parameters(load([]))
+    matched = [run for run in expand(["experiment=key_size"]).runs if run.config.model.d_ff != 256]
+    assert {run.config.model.key_size for run in matched} == {4, 8, 32}
+    for planned in matched:
+        assert parameters(planned.config) == pytest.approx(base, rel=1e-3)
+
+
+def test_what_is_measured_is_said_in_words():
+    share = claim("share", "below", 0.5, cells="ab", control="c", of=("w", "c"), choose="n")
+    assert share.quantity == "share of m, a, b to c of w to c, each at its lowest n"
+    assert (
+        claim("slope", "below", 0.5, cells="ab", against=(8.0, 0.003)).quantity
+        == "slope of m, a, b over 8, 0.003"
+    )
+    assert share.labels == ("a", "b", "c", "w", "c")

@@ -72,3 +72,10 @@ def test_without_a_study_there_is_no_grid():
 def test_a_grid_of_another_form_is_one_sentence(broken):
     with pytest.raises(UserError, match="allowed: "):
         expand(["experiment=demo", broken])
+
+
+def test_R47_a_changed_base_config_is_other_runs_and_leaves_the_old_ones_alone():
+    before = {run.run_id for run in expand(["experiment=demo"]).runs}
+    assert before.isdisjoint({run.run_id for run in expand(["experiment=demo", "train.lr=1e-3"]).runs})
+    # The state of a run hangs on what it is, not on its place: a wider grid has the old runs in it.
+    assert before <= {run.run_id for run in expand(["experiment=demo", "seed=3,2,1"]).runs}

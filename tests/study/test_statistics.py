@@ -1,5 +1,6 @@
 """Statistics against numbers worked out by hand, against scipy, and against sacreBLEU's own paired bootstrap."""
 
+import itertools
 import math
 import sys
 
@@ -111,6 +112,14 @@ def test_holm_by_hand():
     found = holm([math.nan, 0.02, 0.5])  # two tests
     assert math.isnan(found[0])
     assert found[1:] == pytest.approx([0.04, 0.5])
+
+
+def test_holm_is_the_closed_test_of_bonferroni():
+    """Marcus, Peritz and Gabriel 1976: p of one hypothesis is the largest over all intersections that it is in."""
+    p = np.random.default_rng(0).beta(0.3, 2.0, size=6)
+    subsets = [s for n in range(1, 7) for s in itertools.combinations(range(6), n)]
+    closed = [max(min(1.0, len(s) * min(p[list(s)])) for s in subsets if i in s) for i in range(6)]
+    assert holm(list(p)) == pytest.approx(closed)
 
 
 def test_exact_interval_of_all_and_of_none():

@@ -12,9 +12,9 @@ from scipy import stats
 
 from attnlab.cli import main
 from attnlab.errors import UserError
-from attnlab.run import folder_of
 from attnlab.study import render, table
 from attnlab.study.cells import Cell, control_of, read_cells
+from attnlab.tracking.folder import folder_of
 from attnlab.tracking.status import State
 
 NLL = {"correct": {1: 2.0, 2: 2.1, 3: 2.4}, "zero_fill": {1: 0.5, 2: 0.7, 3: 0.8}}
@@ -177,6 +177,26 @@ def test_a_run_resumed_under_another_commit_is_mixed_too(lab):
         made(lab)
 
 
+def test_commits_that_share_the_deciding_sources_are_one_code(tmp_path):
+    lab = study_at(tmp_path, "seed=1,2")
+    fill(lab, skip=[("zero_fill", 2)], code_digest="c" * 64)
+    later = lab.runs["zero_fill", 2]
+    empty = [""] * len(corpus_of(later.config.data).test.tgt)
+    results = {"final/dev/nll": 0.7, "final/dev/prefix_nll": 9.0}
+    commit = {"commit": "b" * 40, "dirty": True}
+    write_run(later, results, translations=empty, git=commit, code_digest="c" * 64)
+    shown = render.markdown(made(lab))
+    assert (
+        "- code: sources cccccccccc\n- commits: aaaaaaaaaa | bbbbbbbbbb with uncommitted changes\n" in shown
+    )
+    write_run(later, results, translations=empty, code_digest="d" * 64)
+    with pytest.raises(UserError, match=r"code .sources cccccccccc, sources dddddddddd"):
+        made(lab)
+    write_run(later, results, translations=empty)  # an older run has the commit alone
+    with pytest.raises(UserError, match=r"code .aaaaaaaaaa, sources cccccccccc"):
+        made(lab)
+
+
 def test_impossible_cells_stay_with_the_reason(tmp_path):
     lab = study_at(tmp_path, "seed=1", "attention=correct", "model.heads=3,4")
     fill(lab)
@@ -194,6 +214,58 @@ def test_the_same_runs_give_the_same_bytes_wherever_they_lie(lab, tmp_path):
     there = study_at(tmp_path / "copied", "seed=1,2,3")
     shutil.rmtree(tmp_path / "outputs")
     assert [path.read_bytes() for path in table.write(made(there), tmp_path / "b")] == first
+
+
+def no_corpus(data):
+    raise AssertionError("the text was read")
+
+
+def test_references_in_the_run_folders_make_the_same_table_without_the_text(lab, tmp_path, monkeypatch):
+    fill(lab)
+    with_text = [path.read_bytes() for path in table.write(made(lab), tmp_path / "a")]
+    for planned in lab.runs.values():
+        folder_of(planned.config).save_translations("test.reference", corpus_of(planned.config.data).test.tgt)
+    monkeypatch.setattr("attnlab.data.corpus.load_corpus", no_corpus)
+    assert [path.read_bytes() for path in table.write(made(lab), tmp_path / "b")] == with_text
+
+
+def test_a_table_names_no_path_of_the_machine(lab, tmp_path):
+    fill(lab)
+    lab.items.append(f"data.dir={tmp_path}/text")
+    for path in table.write(made(lab), tmp_path / "a"):
+        text = path.read_text()
+        assert str(tmp_path) not in text
+        if path.suffix == ".md":
+            assert "data.dir=FOLDER" in text
+
+
+def test_partial_makes_a_table_of_what_is_there_and_says_on_top_what_is_missing(
+    lab, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    fill(lab, skip=[("zero_fill", 2), ("zero_fill", 3)])
+    assert main(["table", "--partial", *lab.items]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert lines[0] == "# Study demo"
+    assert lines[1].startswith("**PARTIAL: 2 of 6 runs are missing; `attnlab run experiment=demo")
+    (row,) = [line for line in lines if line.startswith("| zero_fill | 1/3 |")]
+    assert "missing 2 (seed 2, 3)" in row
+    fill(lab)
+    assert main(["table", "--partial", *lab.items]) == 0
+    assert "PARTIAL" not in capsys.readouterr().out
+
+
+def test_without_any_run_there_is_no_partial_table(lab, capsys):
+    assert main(["table", "--partial", *lab.items]) == 2
+    assert "got 0 of its 6 runs" in capsys.readouterr().err
+
+
+def test_other_data_than_the_study_s_own_has_a_folder_of_its_own():
+    from attnlab.study.grid import expand
+
+    assert expand(["experiment=demo", "seed=1,2", "data.test_pairs=20"]).results == "results"
+    assert expand(["experiment=demo", "data=multi30k", "attention=correct"]).results == "results-multi30k"
+    assert expand(["experiment=demo", "data=files", "data.dir=x", "data.name=news"]).results == "results-news"
 
 
 def test_translations_that_do_not_give_the_stored_bleu_are_refused(lab):

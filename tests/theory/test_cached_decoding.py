@@ -30,7 +30,7 @@ def models(arm: str, layers: int):
 
 def cached_logits(model, src, tgt):
     state = model.start(model.encode(src, src != 0), src != 0)
-    return torch.stack([model.step(tgt[:, t], state) for t in range(tgt.shape[1])], dim=1)
+    return torch.stack([state.step(tgt[:, t]) for t in range(tgt.shape[1])], dim=1)
 
 
 def prefix_logits(model, src, tgt):

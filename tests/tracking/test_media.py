@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attnlab.tracking.media import MAX_IMAGES, encode_png, from_record, make_table, save_images, to_record
+from attnlab.tracking.media import (
+    MAX_IMAGES,
+    encode_png,
+    from_record,
+    make_histogram,
+    make_table,
+    save_images,
+    to_record,
+)
 
 Image = pytest.importorskip("PIL.Image", reason="pillow, the oracle for PNG files, comes with attnlab[wandb]")
 
@@ -97,3 +106,18 @@ def test_records_outlive_a_move_of_the_folder(tmp_path: Path) -> None:
 def test_an_uneven_table_is_refused() -> None:
     with pytest.raises(ValueError, match="samples"):
         make_table(1, "samples", ["a", "b"], [["1", "2"], ["1"]])
+
+
+def test_a_histogram_outlives_its_file(tmp_path: Path) -> None:
+    histogram = make_histogram(3, "train/grad_log10/w_q/cross", -12, 4, [1, 0, 7])
+    record = json.loads(json.dumps(to_record(histogram, tmp_path)))
+    assert from_record(record, tmp_path) == histogram
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "counts"),
+    [(0, 1, []), (0, 1, [1, -1]), (1, 1, [1]), (2, 1, [1]), (0, math.inf, [1]), (math.nan, 1, [1])],
+)
+def test_what_is_no_histogram_is_refused(low: float, high: float, counts: list[int]) -> None:
+    with pytest.raises(ValueError, match="train/x"):
+        make_histogram(1, "train/x", low, high, counts)

@@ -11,6 +11,7 @@ import torch
 
 import attnlab
 from attnlab.tracking import provenance
+from attnlab.tracking.code_digest import code_digest
 from attnlab.tracking.files import dump_json
 from attnlab.tracking.provenance import collect, read_git
 
@@ -76,6 +77,7 @@ def test_everything_is_named_and_nothing_of_the_environment(monkeypatch: pytest.
     record = json.loads(text)
     assert record["command"] == "attnlab run 'data.dir=with space'"
     assert (record["seed"], record["threads"]) == (7, 1)
+    assert record["code_digest"] == code_digest()
     assert (record["data_digest"], record["tokenizer_digest"]) == ("d1", "t1")
     assert record["versions"]["torch"] == torch.__version__
     assert record["versions"]["attnlab"] == attnlab.__version__

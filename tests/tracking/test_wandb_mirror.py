@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tracking_example import (
 from attnlab.errors import UserError
 from attnlab.identity import plain
 from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.media import Histogram
 from attnlab.tracking.status import State
 
 wandb = pytest.importorskip("wandb", reason="comes with attnlab[wandb]")
@@ -93,11 +95,11 @@ def test_the_best_value_survives_a_nan(output: Path) -> None:
         tracker.finish(State.done)
     record = only_record(output)
     assert record.metrics["dev/nll"] == {"min", "last"}
-    assert record.metrics["test/prefix/bleu"] == {"max", "last"}
+    assert set(record.metrics) == {"dev/nll", "dev/prefix_nll", "dev/ppl"}
     best = min(value for value in (5 - step / 7 for step in (0, 10, 30)))
     assert record.summary["dev/nll"] == {"min": best, "last": best}
     assert record.summary["dev/ppl"] == {"min": 1.0, "last": 2.0**30}
-    assert record.summary["test/prefix/bleu"] == {"max": 12.5, "last": 12.5}
+    assert record.summary["test/prefix/bleu"] == 12.5  # a plain number: nothing is chosen by the test set
     assert record.summary["train/loss/nll"] == 0.1 + 30 / 3
     assert record.summary["run/state"] == "done"
 
@@ -172,7 +174,8 @@ def test_R40_the_config_has_typed_leaves(output: Path) -> None:
     assert record.config["attention"].pop("mask_fill") == "-inf"  # JSON has no infinity
     assert wanted["study"].pop("grid")
     assert wanted["study"].pop("cells") == []
-    assert record.config == wanted
+    assert wanted["launch"].pop("options") == {}  # an empty group, which W&B leaves out
+    assert record.config == wanted | {"run_id": "0123456789"}
     leaves = (
         record.config["model"]["d_k"],
         record.config["model"]["tie_embeddings"],
@@ -233,7 +236,7 @@ def test_R44_a_killed_and_resumed_offline_run_is_one_record_with_each_step_once(
     uninterrupted = only_record(output, "uninterrupted")
     assert [row["_step"] for row in resumed.history] == list(range(61))
     assert_same(numbers(resumed.history), numbers(uninterrupted.history))
-    assert resumed.config == uninterrupted.config
+    assert resumed.config == uninterrupted.config | {"run_id": "0123456789"}
     ours = {"dev/nll", "dev/ppl", "train/lr", "run/state", "run/nan_steps", "run/first_nan_step"}
     assert {key: resumed.summary[key] for key in ours} == {key: uninterrupted.summary[key] for key in ours}
     maps = [row["_step"] for row in resumed.history if "probe/maps/cross" in row]
@@ -255,7 +258,9 @@ def test_a_run_started_afresh_is_another_run_to_wandb(output: Path) -> None:
             tracker.log(1, {"train/loss/nll": 2.0})
             tracker.finish(State.done)
     assert numbers(only_record(output).history) == {1: {"train/loss/nll": 1.0}}
-    assert numbers(only_record(output, "0123456789_1").history) == {1: {"train/loss/nll": 2.0}}
+    afresh = only_record(output, "0123456789_1")
+    assert numbers(afresh.history) == {1: {"train/loss/nll": 2.0}}
+    assert afresh.config["run_id"] == "0123456789_1"
 
 
 def test_pictures_in_the_record_can_be_seen(output: Path) -> None:
@@ -285,6 +290,60 @@ def test_a_table_of_translations_is_in_the_record(output: Path) -> None:
     assert table["data"] == rows
 
 
+def test_histograms_are_in_the_record_with_their_edges(output: Path) -> None:
+    folder = make_folder(output)
+    with make_tracker(folder, make_config(output)) as tracker:
+        tracker.histogram(7, "train/grad_log10/w_q/cross", -2.0, 0.0, [3, 0, 5, 1])
+        tracker.log(7, {"train/loss/nll": 1.0})
+        tracker.finish(State.done)
+    (row,) = only_record(output).history
+    assert row["train/grad_log10/w_q/cross"] == {
+        "_type": "histogram",
+        "values": [3, 0, 5, 1],
+        "bins": [-2.0, -1.5, -1.0, -0.5, 0.0],
+    }
+    assert row["train/loss/nll"] == 1.0
+    assert folder.read_media() == [Histogram(7, "train/grad_log10/w_q/cross", -2.0, 0.0, [3, 0, 5, 1])]
+
+
+def test_single_layers_and_heads_are_recorded_without_panels_of_their_own(output: Path) -> None:
+    shown = {"train/grad/w_q/encoder": 1.0, "probe/entropy/encoder": 2.0, "final/dev/nll": 3.0}
+    details = {
+        "train/grad/w_q/encoder/layer1": 4.0,
+        "probe/max_weight/decoder/layer2/head1": 5.0,
+        "final/probe/entropy/encoder": 6.0,
+    }
+    with make_tracker(make_folder(output), make_config(output)) as tracker:
+        tracker.log(1, shown | details)
+        tracker.log(2, shown | details)
+        tracker.finish(State.done)
+    record = only_record(output)
+    assert record.hidden == set(details)
+    assert numbers(record.history) == {1: shown | details, 2: shown | details}
+    assert {name: record.summary[name] for name in shown | details} == shown | details
+
+
+HOSTILE = '<script>alert(1)</script> "it\'s" \\ \u05e2\u05d1\u05e8\u05d9\u05ea \u202eabc\u202c \U0001f600'
+
+
+def test_text_arrives_as_it_is(output: Path) -> None:
+    config = make_config(output)
+    config.attention.name = config.data.name = HOSTILE
+    config.track.tags = ["a, b", "<b>"]
+    config.study.grid = {"seed": [1]}
+    with make_tracker(make_folder(output), config) as tracker:
+        tracker.table(1, "test/translations", ["source", HOSTILE], [[HOSTILE, "\u202e"]])
+        tracker.finish(State.done)
+    record = only_record(output)
+    assert record.name == f"{HOSTILE} s1"
+    assert record.job_type == HOSTILE
+    assert record.tags == ["a, b", "<b>"]
+    assert record.config["attention"]["name"] == record.config["data"]["name"] == HOSTILE
+    (folder,) = find_records(output)
+    table = json.loads((folder / "files" / record.history[0]["test/translations"]["path"]).read_text())
+    assert (table["columns"], table["data"]) == (["source", HOSTILE], [[HOSTILE, "\u202e"]])
+
+
 def tree(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
@@ -305,12 +364,29 @@ def test_no_file_is_written_outside_the_output_folder(
     assert (output / ".wandb-data" / "artifacts").is_dir()  # where the table's artifact waits
 
 
+def test_R45_while_it_runs_only_sockets_are_in_the_temporary_folder(
+    output: Path, child: Child, tmp_path: Path
+) -> None:
+    (tmp_path / "t").mkdir()
+    look = "import shutil\n    shutil.copytree(os.environ['TMPDIR'], output / 'seen', ignore=notes)\n    tracker.finish"
+    notes = "import os\ndef notes(folder, names):\n    print(*names, sep='\\n')\n    return names\n"
+    code = notes + FULL_RUN.format(mode="offline").replace("tracker.finish", look)
+    result = child(code, {"TMPDIR": str(tmp_path / "t")})
+    assert result.returncode == 0, result.stderr
+    names = result.stdout.split()
+    assert names
+    assert all(name.startswith(("wandb-", "wandb_symon")) for name in names), names
+    assert tree(output / ".wandb-data" / "tmp") == set()  # and what was there is gone
+
+
 def test_the_environment_is_left_as_it_was(output: Path) -> None:
-    before = dict(os.environ)
+    before, temporary = dict(os.environ), tempfile.gettempdir()
     with make_tracker(make_folder(output), make_config(output)) as tracker:
         assert os.environ["WANDB_DATA_DIR"].startswith(str(output))
         tracker.finish(State.done)
-    assert dict(os.environ) == before
+    # WANDB_SERVICE is where W&B's own process listens, until this one ends.
+    assert dict(os.environ) | {"WANDB_SERVICE": ""} == before | {"WANDB_SERVICE": ""}
+    assert tempfile.gettempdir() == temporary
 
 
 def test_R45_without_the_right_to_make_symlinks_all_else_is_there(

@@ -68,9 +68,10 @@ def test_an_online_run_arrives_whole(server: StandIn, child: Child, output: Path
     run = server.runs["0123456789"]
     wanted = plain(make_config(output, mode=TrackMode.online))
     wanted["attention"]["mask_fill"] = "-inf"
-    del wanted["study"]["grid"], wanted["study"]["cells"]
+    del wanted["study"]["grid"], wanted["study"]["cells"], wanted["launch"]["options"]
     assert {key: value for key, value in run.config.items() if key != "_wandb"} == {
         **wanted,
+        "run_id": "0123456789",
         "provenance": {"git": None},
     }
     assert (run.upsert["groupName"], run.upsert["jobType"]) == ("demo", "no_scale")
@@ -221,6 +222,45 @@ def test_R46_a_server_that_dies_does_not_hold_up_the_end(server: StandIn, child:
     assert str(record) in line
     assert make_folder(output).read_status().state is State.done
     assert_same(numbers(read_wandb(record).history), by_step(make_folder(output)))
+
+
+@pytest.mark.slow
+def test_R46_a_server_that_falls_silent_costs_a_bounded_time(
+    server: StandIn, child: Child, output: Path
+) -> None:
+    """It takes requests and answers none. W&B waits 20 s for the first table, once, and finish_timeout at the end."""
+
+    def fall_silent() -> None:
+        while not (output / "logged").exists():
+            time.sleep(0.02)
+        server.silent.set()
+        (output / "silent").touch()
+
+    threading.Thread(target=fall_silent, daemon=True).start()
+    end = (
+        "(output / 'logged').touch()\n"
+        "while not (output / 'silent').exists(): time.sleep(0.02)\n"
+        "started = time.monotonic()\n"
+        "for step in (6, 7, 8): tracker.table(step, 'test/translations', ['a'], [['b']])\n"
+        "print(time.monotonic() - started)\n"
+        "tracker.log(8, {{'dev/nll': 1.0}})\n"
+        "started = time.monotonic()\n"
+        "tracker.finish(State.done)\n"
+        "print(time.monotonic() - started)"
+    )
+    result = child(steps("online", 0, 5, end, finish_timeout=1.0), server.environment())
+    tables, finish = map(float, result.stdout.split())
+    assert tables < 40
+    assert finish < 10
+    (line,) = result.stderr.splitlines()
+    assert "is complete" in line
+    folder = make_folder(output)
+    assert folder.read_status().state is State.done
+    assert [item.step for item in folder.read_media()][-3:] == [6, 7, 8]
+    (record,) = find_records(output)
+    assert_same(
+        {step: row for step, row in numbers(read_wandb(record).history).items() if row}, by_step(folder)
+    )
 
 
 def test_sync_leaves_a_running_run_alone(output: Path) -> None:

@@ -13,7 +13,7 @@ from test_wandb_mirror import only_record
 from tracking_example import log_steps, make_config, make_folder, make_tracker
 
 from attnlab.tracking.status import State
-from attnlab.tracking.wandb_reader import read_chunks, read_wandb
+from attnlab.tracking.wandb_reader import read_chunks, read_wandb, whole_length
 from attnlab.tracking.wandb_records import find_records, is_offline, is_uploaded, wandb_id_of
 
 pytest.importorskip("wandb", reason="comes with attnlab[wandb]")
@@ -64,6 +64,22 @@ def test_a_file_cut_anywhere_is_read_up_to_the_cut() -> None:
         read = list(read_chunks(data[:cut]))
         assert read == records[: len(read)]
     assert list(read_chunks(data + bytes(100))) == records  # zeros after a machine's crash
+
+
+def test_the_whole_part_of_a_cut_file_is_what_can_be_read_of_it() -> None:
+    ends = [len(write_log(records)) for records in ([], [b"a" * 10], [b"a" * 10, b"b" * 40000])]
+    data = write_log([b"a" * 10, b"b" * 40000, b"c" * 20])
+    for cut in (*range(7), *range(7, len(data), 97), *ends, len(data)):
+        wanted = max((end for end in (*ends, len(data)) if end <= cut), default=cut)
+        assert whole_length(data[:cut]) == wanted
+    assert whole_length(data + bytes(50)) == len(data)  # the zeros that a crashed machine leaves
+
+
+def test_a_chunk_that_leaves_its_block_is_damage_and_no_cut() -> None:
+    data = bytearray(write_log([b"a" * 10]))
+    struct.pack_into("<H", data, len(HEADER) + 4, BLOCK)
+    with pytest.raises(ValueError, match="damaged at byte 7"):
+        list(read_chunks(bytes(data)))
 
 
 def test_damage_is_an_error() -> None:

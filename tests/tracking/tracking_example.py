@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import sys
@@ -41,6 +42,7 @@ from attnlab.config import (
     TrainConfig,
     WhereConfig,
 )
+from attnlab.study.grid import Study, expand
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.tracker import Tracker
 
@@ -167,6 +169,12 @@ def make_config(output: Path, name: Tracking = Tracking.wandb, mode: TrackMode =
         retry=False,
         fail_fast=False,
     )
+
+
+@functools.cache
+def expanded(study: str) -> Study:
+    """A study of conf/experiment with all its cells; about a second each."""
+    return expand([f"experiment={study}"])
 
 
 def make_folder(output: Path, run_id: str = "0123456789") -> RunFolder:

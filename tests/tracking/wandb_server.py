@@ -1,4 +1,5 @@
-"""A stand-in for W&B's server on the loopback: enough of its protocol for runs, resuming, media and `wandb sync`.
+"""A stand-in for W&B's server on the loopback: enough of its protocol for runs, resuming, media, `wandb sync`,
+sweeps with an agent, and saved workspaces and reports.
 
 It keeps what arrives, so that tests can compare it with what was logged. Written from what wandb 0.31 sends; the
 real server is not needed and not imitated beyond that (no reads through `wandb.Api`, no artifact contents).
@@ -7,14 +8,20 @@ real server is not needed and not imitated beyond that (no reads through `wandb.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import threading
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import yaml
+
 ENTITY = "tester"
+SWEEP = "a-sweep"
 API_KEY = "0123456789" * 4
 
 
@@ -44,7 +51,14 @@ class StandIn:
 
     def __init__(self) -> None:
         self.runs: dict[str, SeenRun] = {}
+        self.views: dict[
+            str, dict[str, Any]
+        ] = {}  # saved workspaces and reports: variables of the last save, by id
+        self.project: str = ""  # that a report was made for
+        self.sweep: str = ""  # the last one's configuration, as it was sent
+        self.combinations: list[dict[str, Any]] = []  # of the sweep's grid: those that no agent got yet
         self.unknown: list[str] = []  # GraphQL operations without an answer here
+        self.silent = threading.Event()  # while set, it takes requests and answers none
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -57,6 +71,7 @@ class StandIn:
         self.stop()
 
     def stop(self) -> None:
+        self.silent.clear()
         if self._thread.is_alive():
             self._server.shutdown()
             self._server.server_close()
@@ -69,7 +84,7 @@ class StandIn:
         """The `data` of a GraphQL answer."""
         entity = {"id": "entity", "name": ENTITY}
         match operation:
-            case "Viewer":
+            case "Viewer" | "GetDefaultEntity":
                 teams = {"edges": []}
                 viewer = {
                     "id": "1",
@@ -109,6 +124,49 @@ class StandIn:
                     for name in variables["files"]
                 ]
                 return {"createRunFiles": {"runID": run_id, "uploadHeaders": [], "files": files}}
+            case "ProjectInternalId":
+                self.project = variables["projectName"]
+                return {"project": {"id": "project", "internalId": "internal-project"}}
+            case "GetProjects":
+                project = {
+                    "__typename": "Project", "id": "project", "name": self.project, "entityName": ENTITY,
+                    "createdAt": "2020-01-01T00:00:00", "isBenchmark": False, "user": None,
+                }  # fmt: skip
+                page = {"__typename": "PageInfo", "endCursor": None, "hasNextPage": False}
+                return {"models": {"pageInfo": page, "edges": [{"node": project}]}}
+            case "UpsertView2" | "upsertView":  # of a workspace, and of a report
+                view_id = variables.get("id") or f"view-{len(self.views) + 1}"
+                inserted = view_id not in self.views
+                self.views[view_id] = variables
+                project = {
+                    "id": "project",
+                    "name": variables["projectName"],
+                    "entityName": variables["entityName"],
+                }
+                view = {
+                    "id": view_id, "type": variables["type"], "name": variables["name"],
+                    "displayName": variables["displayName"], "description": variables["description"],
+                    "project": project, "spec": json.loads(variables["spec"]), "updatedAt": None,
+                }  # fmt: skip
+                return {"upsertView": {"view": view, "inserted": inserted}}
+            case "UpsertSweep":
+                self.sweep = variables["config"]
+                self.combinations = list(_grid(self.sweep))
+                project = {"id": "project", "name": variables["projectName"], "entity": entity}
+                return {
+                    "upsertSweep": {
+                        "sweep": {"name": SWEEP, "project": project},
+                        "configValidationWarnings": [],
+                    }
+                }
+            case "SweepWithRuns":
+                return {"project": {"sweep": {"id": SWEEP, "config": self.sweep, "runs": {"edges": []}}}}
+            case "CreateAgent":
+                return {"createAgent": {"agent": {"id": "agent"}}}
+            case "Heartbeat":  # a busy agent gets nothing, a free one the next combination, or the end
+                busy = any(json.loads(variables["runState"]).values())
+                commands = [] if busy else [self._next_of_the_sweep()]
+                return {"agentHeartbeat": {"agent": {"id": "agent"}, "commands": json.dumps(commands)}}
             case "ArtifactType":
                 return {"project": {"artifact": None}}
             case "CreateArtifact":  # COMMITTED: "I have that one already", so its contents are not uploaded
@@ -127,6 +185,17 @@ class StandIn:
                 lines[chunk["offset"] + index] = line
         if message.get("complete"):
             run.exit_code = message["exitcode"]
+
+    def _next_of_the_sweep(self) -> dict[str, Any]:
+        if not self.combinations:
+            return {"type": "exit"}
+        values = self.combinations.pop(0)
+        return {
+            "type": "run",
+            "run_id": f"agent-run-{len(self.combinations)}",
+            "program": "attnlab",
+            "args": {key: {"value": value} for key, value in values.items()},
+        }
 
     def _bucket(self, run_id: str) -> dict[str, Any]:
         run = self.runs[run_id]
@@ -149,6 +218,13 @@ class StandIn:
         }
 
 
+def _grid(config: str) -> Iterator[dict[str, Any]]:
+    """Every combination of a sweep's values, which travel as JSON."""
+    parameters = json.loads(json.dumps(yaml.safe_load(config)["parameters"]))
+    for values in itertools.product(*(axis["values"] for axis in parameters.values())):
+        yield dict(zip(parameters, values, strict=True))
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
@@ -168,6 +244,8 @@ def _handler(stand_in: StandIn) -> type[BaseHTTPRequestHandler]:
             return gzip.decompress(data) if self.headers.get("Content-Encoding") == "gzip" else data
 
         def reply(self, value: Any) -> None:
+            while stand_in.silent.is_set():
+                time.sleep(0.02)
             data = json.dumps(value).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

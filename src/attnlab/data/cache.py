@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 log = logging.getLogger(__name__)
+SEAL = hashlib.sha256().digest_size  # bytes before a sealed content
 
 
 def make_once(
@@ -76,3 +78,13 @@ def _replace(path: Path, content: bytes) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
+
+
+def sealed(content: bytes) -> bytes:
+    """`content` behind its own sha256, so that a damaged file is made again and never read."""
+    return hashlib.sha256(content).digest() + content
+
+
+def whole(kept: bytes) -> bool:
+    """Whether `kept` is as it was sealed."""
+    return kept[:SEAL] == hashlib.sha256(memoryview(kept)[SEAL:]).digest()

@@ -14,10 +14,12 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from pathlib import Path
 
 from attnlab.config import DataConfig, Overlap, Source
 from attnlab.data.files import Pairs, read_files
 from attnlab.data.hub import read_hub
+from attnlab.data.kept_grammar import kept_grammar
 from attnlab.errors import UserError
 
 Alignment = tuple[tuple[int, int], ...]
@@ -62,9 +64,12 @@ class Corpus:
     digest: str
 
 
-def load_corpus(config: DataConfig) -> Corpus:
-    """Reads, limits and cleans the corpus that `config` names. Raises UserError where that cannot be done."""
-    splits, report = _read(config)
+def load_corpus(config: DataConfig, cache: Path | None = None) -> Corpus:
+    """Reads, limits and cleans the corpus that `config` names. Raises UserError where that cannot be done.
+
+    The grammar's sentences are kept under `cache`; None draws them again.
+    """
+    splits, report = _read(config, cache)
     train = _first(splits["train"], config.train_pairs, "train")
     train = _drop_blank(train, report)
     train = _drop_copies(train, splits["dev"], splits["test"], config.overlap, report)
@@ -91,11 +96,11 @@ def digest(splits: list[Split]) -> str:
     return state.hexdigest()
 
 
-def _read(config: DataConfig) -> tuple[dict[str, Split], dict[str, int | str]]:
+def _read(config: DataConfig, cache: Path | None) -> tuple[dict[str, Split], dict[str, int | str]]:
     report: dict[str, int | str] = {"source": config.source.value}
     match config.source:
         case Source.grammar:
-            splits = _grammar(config)
+            splits = _grammar(config, cache)
         case Source.files:
             stems = {"train": config.train, "dev": config.dev, "test": config.test}
             pairs = {
@@ -115,24 +120,22 @@ def _splits(read: dict[str, Pairs], report: dict[str, int | str]) -> dict[str, S
     return {name: Split(name, pairs.src, pairs.tgt, None) for name, pairs in read.items()}
 
 
-def _grammar(config: DataConfig) -> dict[str, Split]:
-    from attnlab.data.grammar import generate  # builds its lexicon on import
-
+def _grammar(config: DataConfig, cache: Path | None) -> dict[str, Split]:
     if {config.src, config.tgt} != {"en", "de"}:
         raise UserError(f"data.src={config.src} data.tgt={config.tgt}: the grammar speaks en and de.")
     sizes = {"train": config.train_pairs, "dev": config.dev_pairs, "test": config.test_pairs}
     for name, size in sizes.items():
         if size is None:
             raise UserError(f"data.{name}_pairs=null; the grammar needs a number of pairs to make.")
+    kept = kept_grammar(config.corpus_seed, {name: int(size or 0) for name, size in sizes.items()}, cache)
     splits = {}
-    for name, pairs in generate(
-        config.corpus_seed, {name: int(size or 0) for name, size in sizes.items()}
-    ).items():
-        english, german = [pair.src for pair in pairs], [pair.tgt for pair in pairs]
+    for name, pairs in kept.items():
+        english, german = [src for src, _, _ in pairs], [tgt for _, tgt, _ in pairs]
+        alignments = [alignment for _, _, alignment in pairs]
         if config.src == "en":
-            splits[name] = Split(name, english, german, [pair.alignment for pair in pairs])
+            splits[name] = Split(name, english, german, alignments)
         else:
-            turned = [tuple(sorted((there, here) for here, there in pair.alignment)) for pair in pairs]
+            turned = [tuple(sorted((there, here) for here, there in links)) for links in alignments]
             splits[name] = Split(name, german, english, turned)
     return splits
 

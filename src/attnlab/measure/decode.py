@@ -1,7 +1,7 @@
-"""Greedy translation by both protocols, in batches of exactly equal source length, returned in input order.
+"""Translation by both protocols, in batches of sources of like length, returned in input order.
 
-Equal lengths leave no padding, so no translation depends on its neighbours, not even in an arm whose axes are wrong
-and which therefore sees the padded length.
+Neither encoder nor decoder sees padding (`model.incremental`), so that no translation depends on its neighbours, not
+even in an arm whose axes are wrong and whose numbers depend on the length.
 """
 
 from __future__ import annotations
@@ -15,30 +15,37 @@ from attnlab.config import DecodeConfig, Precision, Protocol
 from attnlab.data.tokenizer import BOS, EOS, Tokenizer
 from attnlab.device import autocast
 from attnlab.measure.beam import beam_search
-from attnlab.measure.evaluate import equal_lengths, eval_mode
+from attnlab.measure.evaluate import argmax, equal_lengths, eval_mode, read_source
 from attnlab.measure.scorers import Scorer, next_logits, scorer_of
 from attnlab.model.transformer import Transformer
 
+LEAVE = 1 / 4  # share of a batch that must be done before it is made smaller
 
-def greedy(scorer: Scorer, sentences: int, max_length: int, device: torch.device | str) -> list[list[int]]:
-    """The likeliest token at each step, until EOS or `max_length` pieces; pieces without BOS and EOS."""
-    prefix = torch.full((sentences, 1), BOS, device=device)  # [R,t], the sentences not done yet
-    owner = torch.arange(sentences, device=device)  # [R]
-    done: dict[int, list[int]] = {}
-    for _ in range(max_length):
-        token = next_logits(scorer, prefix).argmax(dim=-1)
-        ended = token == EOS
-        if bool(ended.any()):
-            done |= zip(owner[ended].tolist(), prefix[ended, 1:].tolist(), strict=True)
-            if len(done) == sentences:
-                break
-            rows = (~ended).nonzero()[:, 0]
+
+def greedy(scorer: Scorer, limits: Sequence[int], device: torch.device | str) -> list[list[int]]:
+    """The likeliest token at each step, until EOS or the sentence's limit of pieces; pieces without BOS and EOS."""
+    width = max(limits)
+    tokens = torch.full((len(limits), width + 1), EOS, device=device)  # what is written, of all sentences
+    prefix = torch.full_like(
+        tokens, BOS
+    )  # [R,width+1], of the sentences still in the batch, t tokens of them filled
+    owner = torch.arange(len(limits), device=device)  # [R]
+    limit = torch.tensor(limits, device=device)  # [R]
+    done = limit < 1  # [R], in the batch until enough others are done too: moving the caches costs a step
+    for t in range(1, width + 1):
+        prefix[:, t] = token = argmax(next_logits(scorer, prefix[:, :t]))
+        done = done | (token == EOS) | (limit <= t)
+        count = int(done.sum())
+        if count == len(done):
+            break
+        if count >= LEAVE * len(done):
+            tokens[owner] = prefix
+            rows = (~done).nonzero()[:, 0]
             scorer.reorder(rows)
-            prefix, owner, token = prefix[rows], owner[rows], token[rows]
-        prefix = torch.cat([prefix, token[:, None]], dim=1)
-    else:
-        done |= zip(owner.tolist(), prefix[:, 1:].tolist(), strict=True)
-    return [done[i] for i in range(sentences)]
+            prefix, owner, limit, done = prefix[rows], owner[rows], limit[rows], done[rows]
+    tokens[owner] = prefix
+    pieces = (row[1 : n + 1] for row, n in zip(tokens.tolist(), limits, strict=True))
+    return [row[: row.index(EOS)] if EOS in row else row for row in pieces]
 
 
 # Not inference mode: the position table may grow here, and an inference tensor must not stay in the model.
@@ -53,21 +60,30 @@ def decode(
     model is put into eval mode and back; `config.sentences` and `config.protocols` are the caller's business.
     """
     device = next(model.parameters()).device
+    limits = [int(config.max_length_factor * len(source)) + config.max_length_extra for source in sources]
     outputs: dict[int, list[int]] = {}
     with eval_mode(model), autocast(precision, device):
-        for batch in equal_lengths([len(source) for source in sources], config.batch_sentences):
-            src = torch.tensor([[*sources[i], EOS] for i in batch], dtype=torch.long, device=device)
-            max_length = int(config.max_length_factor * (src.shape[1] - 1)) + config.max_length_extra
-            scorer = scorer_of(protocol, model, src)
+        for batch in _batches([len(source) for source in sources], config):
+            scorer = scorer_of(protocol, model, read_source(model, [sources[i] for i in batch]))
+            longest = [limits[i] for i in batch]
             if config.beam == 1:
-                pieces = greedy(scorer, len(batch), max_length, device)
+                pieces = greedy(scorer, longest, device)
             else:
                 found = beam_search(
-                    scorer, len(batch), config.beam, config.length_penalty, max_length, device
+                    scorer, len(batch), config.beam, config.length_penalty, longest[0], device
                 )  # fmt: skip
                 pieces = [hypothesis.pieces for hypothesis in found]
             outputs |= zip(batch, pieces, strict=True)
     return [outputs[i] for i in range(len(sources))]
+
+
+def _batches(lengths: list[int], config: DecodeConfig) -> list[list[int]]:
+    """Shortest sources first; a beam has one limit of pieces, so that its sentences are of one length."""
+    if config.beam > 1:
+        return equal_lengths(lengths, config.batch_sentences)
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+    size = config.batch_sentences
+    return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def translate(

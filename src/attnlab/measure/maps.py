@@ -15,6 +15,8 @@ from attnlab.measure.probes import quiet
 from attnlab.model.recorder import AttentionRecord, Recorder
 from attnlab.model.transformer import Transformer
 
+READABLE = 24  # tokens: of a longer sentence neither the labels can be read nor the maps kept small
+
 
 class AttentionMap(NamedTuple):
     """One head. In an arm with wrong axes a row is no token, and its label is only where it stands."""
@@ -23,6 +25,17 @@ class AttentionMap(NamedTuple):
     weights: np.ndarray  # [queries, keys] in [0,1], as used on the values, before dropout
     queries: list[str]
     keys: list[str]
+
+
+def short_sentence(batch: Batch) -> int:
+    """The row whose maps are kept: the batch's first with at most READABLE tokens on either side, else its shortest.
+
+    It depends on the text and the vocabulary alone, so all arms of a study show the same sentence.
+    """
+    lengths = torch.maximum((batch.src != PAD).sum(dim=1), (batch.tgt_in != PAD).sum(dim=1)).tolist()
+    return next(
+        (row for row, length in enumerate(lengths) if length <= READABLE), lengths.index(min(lengths))
+    )
 
 
 def attention_maps(

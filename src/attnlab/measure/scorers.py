@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnlab.config import Protocol
 from attnlab.data.tokenizer import BOS, PAD
+from attnlab.model.incremental import DecoderState, Source, decode_prefix
 from attnlab.model.transformer import Transformer
 
 
@@ -28,44 +29,42 @@ class Scorer(typing.Protocol):
 class PrefixScorer:
     """Protocol `prefix`: re-runs the arm's decoder on the whole prefix, as code without a cache would."""
 
-    def __init__(self, model: Transformer, src: Tensor) -> None:
-        self.model, self.src_keep = model, src != PAD
-        self.memory = model.encode(src, self.src_keep)
+    def __init__(self, model: Transformer, source: Source) -> None:
+        self.model, self.source = model, source
 
     def logits(self, prefix: Tensor) -> Tensor:
         """See `Scorer`; only the last position is projected to the vocabulary."""
-        return self.model.project(self.model.decode(prefix, self.memory, self.src_keep)[:, -1])
+        return self.model.project(decode_prefix(self.model, prefix, self.source, last_only=True)[:, 0])
 
     def reorder(self, rows: Tensor) -> None:
         """See `Scorer`."""
-        self.memory, self.src_keep = self.memory[rows], self.src_keep[rows]
+        self.source = self.source.rows(rows)
 
 
 class CachedScorer:
     """Protocol `cached`: one position at a time. No future exists there, so the mask is right in every arm."""
 
-    def __init__(self, model: Transformer, src: Tensor) -> None:
-        src_keep = src != PAD
-        self.model, self.state = model, model.start(model.encode(src, src_keep), src_keep)
+    def __init__(self, model: Transformer, source: Source) -> None:
+        self.state = DecoderState(model, source)
 
     def logits(self, prefix: Tensor) -> Tensor:
         """See `Scorer`; all but the last token is in the cache."""
         if self.state.position != prefix.shape[1] - 1:
             raise ValueError(f"a cache of {self.state.position} tokens cannot go on from {prefix.shape[1]}")
-        return self.model.step(prefix[:, -1], self.state)
+        return self.state.step(prefix[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
         """See `Scorer`."""
         self.state.reorder(rows)
 
 
-def scorer_of(protocol: Protocol, model: Transformer, src: Tensor) -> Scorer:
-    """The scorer of a decode protocol for src [R,S], already encoded by the arm's own encoder."""
+def scorer_of(protocol: Protocol, model: Transformer, source: Source) -> Scorer:
+    """The scorer of a decode protocol for sources already read by the arm's own encoder."""
     match protocol:
         case Protocol.prefix:
-            return PrefixScorer(model, src)
+            return PrefixScorer(model, source)
         case Protocol.cached:
-            return CachedScorer(model, src)
+            return CachedScorer(model, source)
 
 
 def next_logits(scorer: Scorer, prefix: Tensor) -> Tensor:
@@ -76,7 +75,7 @@ def next_logits(scorer: Scorer, prefix: Tensor) -> Tensor:
     """
     logits = scorer.logits(prefix)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    logits[:, [PAD, BOS]] = -torch.inf
+    logits[:, PAD] = logits[:, BOS] = -torch.inf
     if bool(logits.amax(dim=-1).isnan().any()):
         raise ValueError("the model's logits are not a number")
     return logits

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.config import AttentionConfig, Axes, Mask, Scale, Score, Site
+from attnlab.model import fast
 from attnlab.model.recorder import AttentionRecord, Recorder
 
 
@@ -40,12 +41,14 @@ def dot_scores(q: Tensor, k: Tensor) -> Tensor:
 def softmax(scores: Tensor, visible: Tensor | None) -> Tensor:
     """Softmax over the keys; a query that `visible` leaves without any key gets zeros, not NaN.
 
-    The row is filled before the softmax as well as after it: 0 * NaN would poison the gradient.
+    Such a row is filled before the softmax as well as after it: 0 * NaN would poison the gradient.
     """
     if visible is None:
-        return torch.softmax(scores, dim=-1)
+        return fast.softmax(scores)
     empty = ~visible.any(dim=-1, keepdim=True)
-    return torch.softmax(scores.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
+    if empty.device.type == "cpu" and not empty.any():  # a GPU would have to be waited for
+        return fast.softmax(scores)
+    return fast.softmax(scores.masked_fill(empty, 0.0)).masked_fill(empty, 0.0)
 
 
 def attention_weights(
@@ -54,17 +57,16 @@ def attention_weights(
     """Scores [B,H,Q,K] -> weights [B,H,Q,K], in fp32 at least; `keep` and `real` as in `attend`."""
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
-    if (
-        real is not None
-    ):  # padding is excluded by -inf in every arm, so that an arm differs in its one factor alone
-        scores = scores.masked_fill(~real, -math.inf)
+    if real is not None:  # padding is excluded in every arm, so that an arm differs in its one factor alone
+        scores = fast.hide(scores, ~real)
     if keep is None:
         return softmax(scores, real)
     past, future = (keep, ~keep) if real is None else (keep & real, ~keep & real)
     match mask:
         case Mask.before_softmax:  # a mask_fill of 0 is the page's zero-fill: e^0 = 1 is not "no weight"
-            filled = scores.masked_fill(future, mask_fill)
-            return softmax(filled, past if mask_fill == -math.inf else real)
+            if mask_fill == -math.inf:
+                return softmax(fast.hide(scores, future), past)
+            return softmax(scores.masked_fill(future, mask_fill), real)
         case Mask.after_softmax:  # the normaliser has already seen the future
             return softmax(scores, real) * keep
         case Mask.after_softmax_renormalized:  # equal to the right mask: a control
@@ -73,7 +75,7 @@ def attention_weights(
         case Mask.none:
             return softmax(scores, real)
         case Mask.inverted:  # True read as "may not look": the last query is left without a key
-            return softmax(scores.masked_fill(keep, -math.inf), future)
+            return softmax(fast.hide(scores, keep), future)
 
 
 class Attended(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -17,6 +16,7 @@ from attnlab.config import AttentionConfig, ModelConfig, Norm, Site
 from attnlab.data.tokenizer import PAD
 from attnlab.model.attention import MultiHeadAttention
 from attnlab.model.dropout import Dropout, DropoutStream
+from attnlab.model.incremental import DecoderState, Source
 from attnlab.model.masks import causal, real_keys
 from attnlab.model.places import factors_at
 from attnlab.model.recorder import Recorder
@@ -130,67 +130,6 @@ class DecoderLayer(Layer):
         x = self.after(self.norm_cross, x, self.cross_attention(y, memory, None, source_real, recorder))
         return self.after(self.norm_ff, x, self.feed_forward(self.before(self.norm_ff, x)))
 
-    def step(self, x: Tensor, cache: LayerCache, source_real: Tensor | None) -> Tensor:
-        """One new position x [B,1,D] against the cached keys and values, to which its own are added."""
-        y = self.before(self.norm_self, x)
-        block = self.self_attention
-        q, k, v = block.project(y, block.w_q, block.w_k, block.w_v)
-        attended = block.attend(q, *cache.append(k, v), None, None)
-        x = self.after(self.norm_self, x, block.output(attended.out))
-        block = self.cross_attention
-        (q,) = block.project(self.before(self.norm_cross, x), block.w_q)
-        attended = block.attend(q, cache.source_keys, cache.source_values, None, source_real)
-        x = self.after(self.norm_cross, x, block.output(attended.out))
-        return self.after(self.norm_ff, x, self.feed_forward(self.before(self.norm_ff, x)))
-
-
-@dataclass
-class LayerCache:
-    """Keys and values of one decoder layer: of the source, and of the positions so far (grown by doubling)."""
-
-    source_keys: Tensor  # [B,H,S,dk]
-    source_values: Tensor  # [B,H,S,dv]
-    length: int = 0
-
-    def __post_init__(self) -> None:
-        self.keys, self.values = self.source_keys[:, :, :0], self.source_values[:, :, :0]  # [B,H,capacity,.]
-
-    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Add k [B,H,1,dk], v [B,H,1,dv]; returns all so far, [B,H,length,.]."""
-        if self.length == self.keys.shape[2]:
-            self.keys, self.values = self._grown(self.keys, k), self._grown(self.values, v)
-        self.keys[:, :, self.length : self.length + 1] = k
-        self.values[:, :, self.length : self.length + 1] = v
-        self.length += 1
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
-
-    def _grown(self, old: Tensor, new: Tensor) -> Tensor:
-        batch, heads, _, size = new.shape
-        grown = new.new_empty(batch, heads, max(16, 2 * self.length), size)
-        grown[:, :, : self.length] = old
-        return grown
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch, in that order."""
-        self.source_keys, self.source_values = self.source_keys[rows], self.source_values[rows]
-        self.keys, self.values = self.keys[rows], self.values[rows]
-
-
-@dataclass
-class DecoderState:
-    """Where a cached decoding stands. Each new position sees all earlier ones: the right mask by construction."""
-
-    caches: list[LayerCache]
-    source_real: Tensor | None
-    position: int = 0
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep `rows` [B'] of the batch, in that order: beams are copied, finished sentences leave."""
-        for cache in self.caches:
-            cache.reorder(rows)
-        if self.source_real is not None:
-            self.source_real = self.source_real[rows]
-
 
 class Transformer(nn.Module):
     """Encoder, decoder and projection to the vocabulary; initial weights are set by `initialise`, not here."""
@@ -266,15 +205,5 @@ class Transformer(nn.Module):
         return cast("Iterator[DecoderLayer]", iter(self.decoder))
 
     def start(self, memory: Tensor, src_keep: Tensor) -> DecoderState:
-        """Begin a cached decoding of memory [B,S,D]."""
-        blocks = [layer.cross_attention for layer in self.decoder_layers()]
-        parts = [block.project(memory, block.w_k, block.w_v) for block in blocks]
-        return DecoderState([LayerCache(k, v) for k, v in parts], real_keys(src_keep))
-
-    def step(self, token: Tensor, state: DecoderState) -> Tensor:
-        """token [B] at the state's position -> logits [B,V] of the next; moves the state on."""
-        x = self.target_embedding(token[:, None], state.position)
-        for layer, cache in zip(self.decoder_layers(), state.caches, strict=True):
-            x = layer.step(x, cache, state.source_real)
-        state.position += 1
-        return self.project(self.decoder_norm(x))[:, 0]
+        """Begin a cached decoding of memory [B,S,D], src_keep [B,S] True = real."""
+        return DecoderState(self, Source.of(self, memory, src_keep))

@@ -9,7 +9,6 @@ from typing import Any
 
 from attnlab.config import Config
 from attnlab.errors import UserError
-from attnlab.run import folder_of
 from attnlab.study.grid import Impossible, PlannedRun, Study
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.status import State, Status
@@ -41,6 +40,7 @@ class Cell:
     settings: tuple[str, ...]  # key=value, what else the grid changes
     runs: tuple[SeedRun, ...]
     problem: str | None = None
+    missing: tuple[int, ...] = ()  # seeds whose run has not come to an end
 
     @property
     def label(self) -> str:
@@ -59,10 +59,11 @@ class Cell:
         return {run.seed: run.status.results[metric] for run in done if metric in run.status.results}
 
 
-def read_cells(study: Study, overrides: Sequence[str]) -> list[Cell]:
+def read_cells(study: Study, overrides: Sequence[str], *, partial: bool = False) -> list[Cell]:
     """The study's cells in the grid's order, read from the run folders alone.
 
-    overrides: what the study was asked for with. Raises UserError that names the command where runs are missing.
+    overrides: what the study was asked for with. partial: cells may lack runs. Otherwise raises UserError that names
+    the command where runs are missing; in either case where there is none at all.
     """
     runs: dict[tuple[str, tuple[str, ...]], list[SeedRun]] = {}
     problems: dict[tuple[str, tuple[str, ...]], str] = {}
@@ -74,7 +75,7 @@ def read_cells(study: Study, overrides: Sequence[str]) -> list[Cell]:
             runs.setdefault(key, [])
             continue
         kept = runs.setdefault(_key(planned.config.attention.name, planned.overrides), [])
-        folder = folder_of(planned.config)
+        folder = planned.folder
         status = folder.read_status()
         if status is None or status.state not in ENDS:
             missing.append(planned)
@@ -85,14 +86,23 @@ def read_cells(study: Study, overrides: Sequence[str]) -> list[Cell]:
                 f"run {folder.path.name}: got a folder without provenance.json, allowed: a whole run folder"
             )
         kept.append(SeedRun(planned.config.seed, planned.config, folder, status, provenance or {}))
-    if missing:
+    if missing and (not partial or not any(runs.values())):
         first = missing[0]
         raise UserError(
             f"study {study.name}: got {len(study.runs) - len(missing)} of its {len(study.runs)} runs (the first that is "
-            f"missing: {' '.join(first.overrides)}), allowed: all of them, made by `{run_command(overrides)}`"
+            f"missing: {' '.join(first.overrides)}), allowed: all of them, made by `{run_command(overrides)}`, or --partial"
         )
+    seeds: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for planned in missing:
+        key = _key(planned.config.attention.name, planned.overrides)
+        seeds.setdefault(key, []).append(planned.config.seed)
     return [
-        Cell(*key, tuple(sorted(found, key=lambda run: run.seed)), problems.get(key))
+        Cell(
+            *key,
+            tuple(sorted(found, key=lambda run: run.seed)),
+            problems.get(key),
+            tuple(sorted(seeds.get(key, ()))),
+        )
         for key, found in runs.items()
     ]
 

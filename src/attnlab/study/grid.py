@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.compose import compose, load, typed
+from attnlab.compose import compose, typed
 from attnlab.config import Config
 from attnlab.errors import UserError
-from attnlab.identity import run_id
+from attnlab.study.variants import Variants
+from attnlab.tracking.folder import RunFolder, folder_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,15 @@ class PlannedRun:
 
     overrides: tuple[str, ...]  # of the grid alone
     config: Config
+
+    @functools.cached_property
+    def folder(self) -> RunFolder:
+        """Where it lies, whether it exists or not; hashes the config once for all who ask."""
+        return folder_of(self.config)
+
+    @property
+    def run_id(self) -> str:
+        return self.folder.path.name
 
 
 @dataclass(frozen=True)
@@ -31,12 +42,24 @@ class Impossible:
 
 @dataclass(frozen=True)
 class Study:
-    """A study and its runs in the grid's order, each run id once."""
+    """A study and its runs in the grid's order, each run id once.
+
+    fixed: the overrides that all cells share; with those of a cell they are a run's whole command line.
+    duplicates: cells that were dropped because they are the same run as an earlier one.
+    """
 
     name: str
     control: str | None
     base: Config
     cells: list[PlannedRun | Impossible]
+    fixed: tuple[str, ...]
+    duplicates: int
+
+    @property
+    def results(self) -> str:
+        """The folder of its tables beside its README: another text than the study's own has one of its own."""
+        own = typed(compose([item for item in self.fixed if item.startswith("experiment=")])).data.name
+        return "results" if self.base.data.name == own else f"results-{self.base.data.name}"
 
     @property
     def runs(self) -> list[PlannedRun]:
@@ -53,7 +76,9 @@ def expand(overrides: list[str]) -> Study:
     given = {
         key: (item, values) for item in overrides for key, values in [_values(item)]
     }  # the last one counts
-    base = typed(compose([item for item, values in given.values() if len(values) == 1]))
+    single = [item for item, values in given.values() if len(values) == 1]
+    composed = compose(single)
+    base = typed(composed)
     if base.study.name is None:
         raise UserError("experiment: got nothing, allowed: a study, as in experiment=demo")
     for key, values in base.study.grid.items():
@@ -62,12 +87,17 @@ def expand(overrides: list[str]) -> Study:
     axes = {key: given[key][1] if key in given else values for key, values in base.study.grid.items()}
     axes |= {key: values for key, (_, values) in given.items() if len(values) > 1}
     fixed = [item for key, (item, _) in given.items() if key not in axes]
+    variants = Variants(fixed, composed if fixed == single else compose(fixed))
     cells: dict[str, PlannedRun | Impossible] = {}
-    for cell in [*_product(axes), *_listed(base.study.cells, axes)]:
-        planned = _planned(fixed, cell)
-        key = run_id(planned.config) if isinstance(planned, PlannedRun) else " ".join(cell)
+    listed = [*_product(axes), *_listed(base.study.cells, axes)]
+    for cell in listed:
+        planned = _planned(variants, cell)
+        key = planned.run_id if isinstance(planned, PlannedRun) else " ".join(cell)
         cells.setdefault(key, planned)
-    return Study(base.study.name, base.study.control, base, list(cells.values()))
+    distinct = list(cells.values())
+    return Study(
+        base.study.name, base.study.control, base, distinct, tuple(fixed), len(listed) - len(distinct)
+    )
 
 
 def _values(item: str) -> tuple[str, list[str]]:
@@ -106,8 +136,8 @@ def _text(value: Any) -> str:
             return str(value)
 
 
-def _planned(fixed: list[str], cell: tuple[str, ...]) -> PlannedRun | Impossible:
+def _planned(variants: Variants, cell: tuple[str, ...]) -> PlannedRun | Impossible:
     try:
-        return PlannedRun(cell, load([*fixed, *cell]))
+        return PlannedRun(cell, variants.config(cell))
     except UserError as error:
         return Impossible(cell, str(error))

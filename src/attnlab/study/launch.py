@@ -1,52 +1,45 @@
-"""Running a study: several runs side by side in processes of their own, one of which cannot take others down."""
+"""Running a study: what is not done yet, by the way that `launch` names, until every run has ended."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import sys
-from collections.abc import Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from types import FrameType
 
 from attnlab.config import Config, Launcher
-from attnlab.errors import UserError
-from attnlab.identity import run_id
-from attnlab.run import folder_of, run
+from attnlab.study.attempt import Attempt, attempt
+from attnlab.study.board import Board
 from attnlab.study.grid import PlannedRun, Study
+from attnlab.study.pending import Pending
+from attnlab.study.side_by_side import TICK, Ended, side_by_side
 from attnlab.tracking.status import State
 
-HEARTBEAT = 20.0  # seconds between lines on runs under way
+RESULTS = (State.done, State.diverged)
 
 
 def launch(study: Study) -> dict[str, State | None]:
     """Run what is not done yet; the state of each run id at the end. Failed runs are tried again with retry=true."""
-    waiting = [planned for planned in study.runs if _wants_to_run(planned.config)]
     config = study.base
-    workers = 1 if config.launch.name is Launcher.serial else config.launch.workers or os.cpu_count() or 1
-    print(
-        f"study {study.name}: {len(study.runs)} runs, {len(study.runs) - len(waiting)} not to run, "
-        f"{len(waiting)} to run on {min(workers, max(len(waiting), 1))} processes",
-        file=sys.stderr, flush=True,
-    )  # fmt: skip
-    with _terminated_is_an_exit(), closing(_finished(waiting, workers)) as finished:
-        for number, (planned, problem) in enumerate(finished, start=1):
-            state = folder_of(planned.config).state()
-            print(
-                f"[{number}/{len(waiting)}] {run_id(planned.config)} {' '.join(planned.overrides)}: {problem or state}",
-                file=sys.stderr, flush=True,
-            )  # fmt: skip
-            if config.fail_fast and state not in (State.done, State.diverged):
+    states = [run.folder.state() for run in study.runs]
+    todo = [run for run, state in zip(study.runs, states, strict=True) if wants_to_run(config, state)]
+    board = Board(todo)
+    board.say(f"study {study.name}: {headline(study, states, len(todo))}")
+    with _terminated_is_an_exit(), closing(_ended(study, todo, board)) as ended:
+        for run, found in ended:
+            board.ended(run, found.problem)
+            if config.fail_fast and run.folder.state() not in RESULTS:
+                board.say("fail_fast=true: stopping; runs under way write a checkpoint first")
                 break
-    folders = [folder_of(planned.config) for planned in study.runs]
-    return {folder.path.name: folder.state() for folder in folders}
+    return {run.run_id: run.folder.state() for run in study.runs}
 
 
-def _wants_to_run(config: Config) -> bool:
-    match folder_of(config).state():
+def wants_to_run(config: Config, state: State | None) -> bool:
+    """Whether a launch makes a run in this state: a finished one with force=true alone, a failed one with retry=true too."""
+    match state:
         case State.done | State.diverged:
             return config.force
         case State.failed:
@@ -55,72 +48,75 @@ def _wants_to_run(config: Config) -> bool:
             return True
 
 
-def _finished(waiting: list[PlannedRun], workers: int) -> Generator[tuple[PlannedRun, str | None]]:
-    """Each run as it ends, with what went wrong, if anything."""
-    if workers == 1:
-        for planned in waiting:
-            yield planned, _one(planned.config, True)
-        return
-    left = list(waiting)
-    while left:
-        with closing(_pooled(left, workers)) as ended:
-            for planned, problem in ended:
-                left.remove(planned)
-                yield planned, problem
-        # A process that is killed takes its whole pool down: each run that was under way goes on in a pool of its own
-        # now, so that the one which is killed again is known and the others are not lost.
-        for planned in [one for one in left if folder_of(one.config).state() is State.interrupted] or left[
-            :1
-        ]:
-            left.remove(planned)
-            with closing(_pooled([planned], 1)) as alone:
-                yield next(alone, (planned, "its process was killed"))
+def headline(study: Study, states: Sequence[State | None], todo: int) -> str:
+    """How many runs, how many of them to make, and on what."""
+    done, failed = sum(state in RESULTS for state in states), states.count(State.failed)
+    parts = [f"{len(states)} runs, {done} done, {todo} to run{' ' + where(study.base, todo) if todo else ''}"]
+    if failed and not (study.base.retry or study.base.force):
+        parts.append(f"{failed} failed earlier (retry=true tries again)")
+    return ", ".join(parts)
 
 
-def _pooled(runs: list[PlannedRun], workers: int) -> Generator[tuple[PlannedRun, str | None]]:
-    """Runs side by side, each as it ends; stops short where a process was killed.
-
-    A run is handed over only when a worker is free. Whatever ends this early, Ctrl-C or a caller that wants no more,
-    asks the workers to stop: each writes its checkpoint after the step at hand.
-    """
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _in_a_session_of_its_own)
-    waiting = list(runs)
-    jobs: dict[Future[str | None], PlannedRun] = {}
-    try:
-        while waiting or jobs:
-            while waiting and len(jobs) < workers:
-                planned = waiting.pop(0)
-                jobs[pool.submit(_one, planned.config, False)] = planned
-            ended, _ = wait(jobs, HEARTBEAT, FIRST_COMPLETED)
-            if not ended:
-                _tell([planned.config for planned in jobs.values()])
-            for job in ended:
-                try:
-                    problem = job.result()
-                except BrokenProcessPool:
-                    return
-                yield jobs.pop(job), problem
-    except BaseException:
-        for child in multiprocessing.active_children():
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+def where(config: Config, runs: int) -> str:
+    """In words: on how many processes, or through which plugin."""
+    if config.launch.name in (Launcher.slurm, Launcher.ray):
+        return f"as jobs of {config.launch.plugin}"
+    count = min(workers_of(config), max(runs, 1))
+    side = " side by side on the GPU" if count > 1 and on_gpu(config) else ""
+    hint = (
+        " (launch.workers=N runs N side by side on the GPU)" if count == 1 < runs and on_gpu(config) else ""
+    )
+    return f"on {count} process{'es' if count > 1 else ''}{side}{hint}"
 
 
-def _in_a_session_of_its_own() -> None:
-    """Ctrl-C at the terminal reaches the parent alone, which then asks each worker once."""
-    os.setsid()
+def workers_of(config: Config) -> int:
+    """How many runs at once. Cores are shared by their number, a GPU only as the user says."""
+    if config.launch.name is Launcher.serial:
+        return 1
+    return config.launch.workers or (1 if on_gpu(config) else cores())
 
 
-def _tell(configs: list[Config]) -> None:
-    """One line on how far the runs are."""
-    parts = []
-    for config in configs:
-        records = folder_of(config).read_metrics()
-        step = int(records[-1]["step"]) if records else 0
-        parts.append(f"{config.attention.name} seed {config.seed}: step {step} of {config.train.steps}")
-    print("  " + "; ".join(parts), file=sys.stderr, flush=True)
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_gpu(config: Config) -> bool:
+    """Whether runs will be on a GPU; asks torch, which takes seconds to load, only where there is a driver."""
+    if config.device != "auto" or not any(map(Path.exists, map(Path, ("/dev/nvidiactl", "/dev/kfd")))):
+        return config.device.startswith("cuda")
+    from attnlab.device import pick_device
+
+    return pick_device(config.device).type == "cuda"
+
+
+def _ended(study: Study, todo: list[PlannedRun], board: Board) -> Generator[Ended]:
+    match study.base.launch.name:
+        case Launcher.slurm | Launcher.ray:
+            from attnlab.study.plugin import through_plugin
+
+            yield from through_plugin(study, todo, board)
+        case Launcher.local if (workers := workers_of(study.base)) > 1:
+            yield from side_by_side(todo, workers, board)
+        case _:
+            yield from _in_turn(todo, board)
+
+
+def _in_turn(runs: Sequence[PlannedRun], board: Board) -> Generator[Ended]:
+    """In this process, with the run's own progress bar."""
+    pending = Pending(runs)
+    while pending:
+        for run in pending.made_elsewhere():
+            yield run, Attempt(None)
+        if (run_now := pending.take()) is None:
+            board.tick([])
+            time.sleep(TICK)
+            continue
+        found = attempt(run_now.config, bar=True)
+        if found.busy:
+            pending.put_back(run_now)
+        else:
+            yield run_now, found
 
 
 @contextmanager
@@ -136,14 +132,3 @@ def _terminated_is_an_exit() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _one(config: Config, bar: bool) -> str | None:
-    """One run in this process; what went wrong, or None."""
-    try:
-        outcome = run(config, bar=bar)
-    except UserError as error:
-        return str(error)
-    except Exception as error:  # the traceback is in the run's status; other runs go on
-        return f"failed: {error}"
-    return outcome.status.error

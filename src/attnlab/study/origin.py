@@ -36,13 +36,13 @@ def trace(cells: Sequence[Cell], overrides: Sequence[str], allow_mixed: bool) ->
             f"table: got runs with different {' and '.join(mixed)}, allowed: runs of one kind, made again by "
             f"`{run_command([*overrides, 'force=true'])}`, or --allow-mixed"
         )
-    # Paths and launchers cannot change a number, and a table from copied folders must have the same bytes.
-    kept = [item for item in overrides if item.partition("=")[0].split(".")[0] not in _NOT_OF_THE_RESULT]
+    kept = portable(overrides)
     configs = [run.config for run in runs]
     lines = [
         ("table", f"attnlab table {shlex.join(kept)}{' --allow-mixed' if allow_mixed else ''}"),
         ("runs", run_command(kept)),
-        ("code", _several(map(_commit, sessions))),
+        ("code", _several(map(_code, sessions))),
+        ("commits", _several(map(_commit, sessions))),
         ("versions", _several(_versions(session) for session in sessions)),
         ("devices", _several(session["device"] for session in sessions)),
         ("seeds", ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))),
@@ -52,6 +52,14 @@ def trace(cells: Sequence[Cell], overrides: Sequence[str], allow_mixed: bool) ->
         ("data", _several(map(_data, (run for run in runs if run.provenance)))),
     ]
     return Origin(lines, mixed)
+
+
+def portable(overrides: Sequence[str]) -> list[str]:
+    """Overrides as they may stand in a table: paths and launchers change no number, and a table from folders that
+    were copied elsewhere must have the same bytes. Where the text lies is left to whoever repeats the command.
+    """
+    kept = [item for item in overrides if item.partition("=")[0].split(".")[0] not in _NOT_OF_THE_RESULT]
+    return ["data.dir=FOLDER" if item.startswith("data.dir=") else item for item in kept]
 
 
 def _sessions(run: SeedRun) -> list[dict[str, Any]]:
@@ -70,8 +78,8 @@ def _mixed(runs: Sequence[SeedRun], sessions: Sequence[dict[str, Any]]) -> list[
             texts.setdefault(settings, set()).add(known)
     if different := sorted({digest for kinds in texts.values() if len(kinds) > 1 for digest, _ in kinds}):
         found.append(f"data ({', '.join(digest[:10] for digest in different)})")
-    if len(commits := {_commit(session) for session in sessions}) > 1:
-        found.append(f"code ({', '.join(sorted(commits))})")
+    if len(codes := {_code(session) for session in sessions}) > 1:
+        found.append(f"code ({', '.join(sorted(codes))})")
     for package in DECIDING:
         versions = {str(session["versions"].get(package)) for session in sessions}
         if len(versions) > 1:
@@ -83,6 +91,11 @@ def _mixed(runs: Sequence[SeedRun], sessions: Sequence[dict[str, Any]]) -> list[
     if any(len(texts) > 1 for texts in signatures.values()):
         found.append("BLEU signatures")
     return found
+
+
+def _code(session: dict[str, Any]) -> str:
+    """What decides the numbers: the digest of the sources, or the commit where an older run has none."""
+    return f"sources {session['code_digest'][:10]}" if "code_digest" in session else _commit(session)
 
 
 def _commit(session: dict[str, Any]) -> str:

@@ -40,7 +40,8 @@ _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciic
 
 def markdown(table: StudyTable) -> str:
     """The whole table with verdicts, alarms and provenance; ends in a newline."""
-    parts = [f"# Study {table.study}", table.question, f"Control: {table.control or 'none'}."]
+    parts = [f"# Study {table.study}", f"**{table.missing}**" if table.missing else ""]
+    parts += [table.question, f"Control: {table.control or 'none'}."]
     parts += [
         _lines(["cell", "n", *_titles(table.columns), "notes"], [_row(row, table) for row in table.rows])
     ]
@@ -93,7 +94,7 @@ def latex(table: StudyTable) -> str:
     titles = ["cell", "$n$", *(_tex(title).replace("Δ", r"$\Delta$") for title in _titles(table.columns))]
     body = [" & ".join([_tex(label), *map(_tex_cell, numbers)]) + r" \\" for label, *numbers in printed]
     comments = [f"% {name}: {text}" for name, text in table.origin.lines]
-    notes = [f"% {note}" for note in table.notes]
+    notes = [f"% {note}" for note in [*([table.missing] if table.missing else []), *table.notes]]
     invalid = [f"% {row.cell.label}: {_state(row)}" for row in table.rows if _state(row)]
     return "\n".join([
         f"% study {table.study}; needs \\usepackage{{booktabs}}", *comments, *notes, *invalid,
@@ -107,7 +108,8 @@ def _titles(columns: Sequence[Column]) -> list[str]:
 
 
 def _row(row: Row, table: StudyTable, notes: bool = True) -> list[str]:
-    cells = [row.cell.label, f"{len(row.cell.with_state(State.done))}/{len(row.cell.runs)}"]
+    seeds = len(row.cell.runs) + len(row.cell.missing)
+    cells = [row.cell.label, f"{len(row.cell.with_state(State.done))}/{seeds}"]
     for column in table.columns:
         one = row.estimates.get(column.metric)
         text = "-" if one is None else _estimate(one, column.digits)
@@ -133,6 +135,8 @@ def _state(row: Row) -> str:
                 for run in runs
             )
             found.append(f"{state} {len(runs)} of {len(row.cell.runs)} ({which})")
+    if missing := row.cell.missing:
+        found.append(f"missing {len(missing)} (seed {', '.join(map(str, missing))})")
     return "; ".join(found)
 
 
@@ -140,9 +144,8 @@ def _notes(row: Row) -> Iterator[str]:
     if state := _state(row):
         yield state
     for run in row.cell.with_state(State.failed):
-        lines = (run.status.error or "").strip().splitlines()  # a traceback ends in what went wrong
-        if lines:
-            yield f"seed {run.seed}: {lines[-1]}"
+        if run.status.reason:
+            yield f"seed {run.seed}: {run.status.reason}"
     for run in row.cell.runs:
         if run.status.nan_steps:
             yield f"seed {run.seed}: NaN in {run.status.nan_steps} steps, first {run.status.first_nan_step}"
@@ -177,13 +180,11 @@ def _claims(claims: Sequence[Judged]) -> list[str]:
 
 def _claim(one: Judged) -> list[str]:
     claim = one.claim
-    against = f" to {claim.control}" if claim.control is not None else ""
-    where = ", ".join(claim.cells)
     numbers = "; ".join(_estimate(e, 4, sd=False) for e in one.estimates) or "-"
     seeds = ", ".join(str(n) for n in sorted({e.n for e in one.estimates})) or "0"
     bounds = " to ".join(f"{bound:g}" for bound in claim.bounds)
     return [
-        claim.id, claim.statement, f"{claim.kind} of {claim.metric}, {where}{against}", f"{claim.direction} {bounds}",
+        claim.id, claim.statement, claim.quantity, f"{claim.direction} {bounds}",
         numbers, seeds, f"{one.verdict}: {one.reason}", claim.source,
     ]  # fmt: skip
 

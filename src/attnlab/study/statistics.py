@@ -67,7 +67,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     if not all(map(math.isfinite, values)):
         return Estimate(n, mean, math.nan, None)
     sd = float(np.std(values, ddof=1))
-    half = float(_scipy_stats().t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / math.sqrt(n)
+    half = float(scipy_stats().t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / math.sqrt(n)
     return Estimate(n, mean, sd, Interval(mean - half, mean + half))
 
 
@@ -103,7 +103,7 @@ def t_test(arm: Mapping[int, float], control: Mapping[int, float]) -> float:
         return math.nan
     if len(set(differences)) == 1:  # no spread: t is infinite, or 0/0 where nothing differs at all
         return 0.0 if differences[0] else 1.0
-    return float(_scipy_stats().ttest_1samp(differences, 0.0).pvalue)
+    return float(scipy_stats().ttest_1samp(differences, 0.0).pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -120,7 +120,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def proportion(k: int, n: int) -> Interval:
     """Exact (Clopper and Pearson 1934) interval of k successes in n; it has a width even where k is 0 or n."""
-    result = _scipy_stats().binomtest(k, n).proportion_ci(LEVEL, method="exact")
+    result = scipy_stats().binomtest(k, n).proportion_ci(LEVEL, method="exact")
     return Interval(float(result.low), float(result.high))
 
 
@@ -206,7 +206,8 @@ def _draws(sentences: int, resamples: int) -> np.ndarray:
     return counts
 
 
-def _scipy_stats() -> Any:
+def scipy_stats() -> Any:
+    """scipy.stats. Raises UserError where scipy is not installed."""
     try:
         from scipy import stats
     except ImportError:

@@ -1,11 +1,10 @@
 """A study's table: its cells by the numbers that tell learning from a leak, compared with the control, and its claims.
 
-The numbers come from run folders. The sentence-level bootstrap also needs the references, which are the test set's.
+The numbers come from run folders alone.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,30 +12,27 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.config import DataConfig, Protocol
-from attnlab.errors import UserError
-from attnlab.identity import plain
-from attnlab.study.cells import Cell, SeedRun, control_of, read_cells, run_command
-from attnlab.study.claims import Claim, Judged, exact_share, judge
+from attnlab.config import Protocol
+from attnlab.study.cells import Cell, control_of, read_cells, run_command
+from attnlab.study.claims import Claim, Judged
 from attnlab.study.grid import Study
-from attnlab.study.origin import Origin, trace
+from attnlab.study.origin import Origin, portable, trace
+from attnlab.study.quantities import exact_share
+from attnlab.study.sentences import bleu_statistics, corpus_bleu
 from attnlab.study.statistics import (
     Estimate,
     Interval,
     Resampled,
-    bleu_of,
     difference,
     estimate,
     holm,
     seed_and_sentence_bootstrap,
     sentence_bootstrap,
-    sentence_statistics,
     t_test,
 )  # fmt: skip
+from attnlab.study.verdicts import judge
 from attnlab.tracking.files import write_atomic
 from attnlab.tracking.status import State
-
-BLEU_AGREES = 1e-6  # BLEU of the stored translations against that in the run's status
 
 
 @dataclass(frozen=True)
@@ -91,29 +87,33 @@ class StudyTable:
     columns: Sequence[Column]
     rows: Sequence[Row]
     claims: Sequence[Judged]
+    missing: str | None
     notes: Sequence[str]
     origin: Origin
 
 
 def build(
-    study: Study, overrides: Sequence[str], claims: Sequence[Claim], *, allow_mixed: bool = False
-) -> StudyTable:
+    study: Study, overrides: Sequence[str], claims: Sequence[Claim], *, allow_mixed: bool = False,
+    partial: bool = False,
+) -> StudyTable:  # fmt: skip
     """Read the study's run folders. overrides: what the study was expanded from, for the commands that are named.
 
-    Raises UserError for runs that are missing or that may not stand in one table, and without scipy.
+    partial: make a table of the runs that are there. Raises UserError for runs that are missing otherwise, for runs
+    that may not stand in one table, and without scipy.
     """
-    cells = read_cells(study, overrides)
+    cells = read_cells(study, overrides, partial=partial)
     origin = trace(cells, overrides, allow_mixed)
     columns = columns_for(study.base.decode.protocols)
     primary = study.base.decode.protocols[0]
-    bleu, reasons = _sentences(cells, primary)
+    bleu, reasons = bleu_statistics(cells, primary)
     rows = _corrected([_row(cell, cells, study.control, primary, bleu) for cell in cells], columns)
     by_label = {cell.label: cell for cell in cells}
     judged = [judge(claim, by_label) for claim in claims]
     notes = [*reasons, *_retry(cells, overrides), *(f"MIXED: {text}" for text in origin.mixed)]
     return StudyTable(
-        str(study.name), study.base.study.question, study.control, columns, rows, judged, notes, origin
-    )
+        str(study.name), study.base.study.question, study.control, columns, rows, judged, _missing(cells, overrides),
+        notes, origin,
+    )  # fmt: skip
 
 
 def write(table: StudyTable, folder: Path) -> list[Path]:
@@ -186,60 +186,21 @@ def _bootstraps(
             continue
         arm, against = bleu[run.run_id], bleu[other.run_id]
         pairs.append((arm, against))
-        by_seed.append(SeedBleu(run.seed, _bleu(arm), _bleu(against), sentence_bootstrap(arm, against)))
+        by_seed.append(
+            SeedBleu(run.seed, corpus_bleu(arm), corpus_bleu(against), sentence_bootstrap(arm, against))
+        )
     return by_seed, seed_and_sentence_bootstrap(pairs) if pairs else None
 
 
-def _bleu(statistics: np.ndarray) -> float:
-    return float(bleu_of(statistics.sum(axis=0)))
-
-
-def _sentences(cells: Sequence[Cell], protocol: Protocol) -> tuple[dict[str, np.ndarray], list[str]]:
-    """BLEU's statistics of each finished run's sentences, by run id; and why there are none, where there are none."""
-    texts: dict[str, tuple[str, list[str]] | str] = {}
-    found: dict[str, np.ndarray] = {}
-    reasons = []
-    for run in (run for cell in cells for run in cell.with_state(State.done)):
-        key = json.dumps(plain(run.config.data), sort_keys=True)
-        if key not in texts:
-            texts[key] = _references(run.config.data)
-        text = texts[key]
-        if isinstance(text, str):
-            reasons.append(f"no sentence-level bootstrap, the references cannot be read: {text}")
-        elif text[0] != run.provenance["data_digest"]:
-            reasons.append(
-                f"no sentence-level bootstrap of runs on the text {run.provenance['data_digest'][:16]}: "
-                f"the text here is {text[0][:16]}"
-            )
-        elif f"test/{protocol}/bleu" in run.status.results:
-            found[run.run_id] = _checked(run, protocol, text[1][: run.config.decode.sentences])
-    return found, sorted(set(reasons))
-
-
-def _references(data: DataConfig) -> tuple[str, list[str]] | str:
-    """The text's hash and its test references, or why it cannot be read."""
-    from attnlab.data.corpus import load_corpus
-
-    try:
-        corpus = load_corpus(data)
-    except UserError as error:
-        return str(error)
-    return corpus.digest, corpus.test.tgt
-
-
-def _checked(run: SeedRun, protocol: Protocol, references: Sequence[str]) -> np.ndarray:
-    """The statistics of a run's translations, which must give the BLEU that its status has."""
-    try:
-        translations = run.folder.read_translations(f"test.{protocol}")
-        statistics = sentence_statistics(translations, references)
-    except (OSError, ValueError) as error:
-        raise UserError(f"run {run.run_id}: got translations that cannot be scored ({error})") from None
-    scored, stored = _bleu(statistics), run.status.results[f"test/{protocol}/bleu"]
-    if not abs(scored - stored) <= BLEU_AGREES:
-        raise UserError(
-            f"run {run.run_id}: got translations with {scored:.4f} BLEU, allowed: the {stored:.4f} of its status.json"
-        )
-    return statistics
+def _missing(cells: Sequence[Cell], overrides: Sequence[str]) -> str | None:
+    """What stands on top of a table that lacks runs."""
+    missing = sum(len(cell.missing) for cell in cells)
+    if not missing:
+        return None
+    planned = missing + sum(len(cell.runs) for cell in cells)
+    return (
+        f"PARTIAL: {missing} of {planned} runs are missing; `{run_command(portable(overrides))}` makes them."
+    )
 
 
 def _retry(cells: Sequence[Cell], overrides: Sequence[str]) -> list[str]:
@@ -247,5 +208,5 @@ def _retry(cells: Sequence[Cell], overrides: Sequence[str]) -> list[str]:
     if not failed:
         return []
     return [
-        f"{failed} runs failed and count as no result; `{run_command([*overrides, 'retry=true'])}` tries again"
+        f"{failed} runs failed and count as no result; `{run_command([*portable(overrides), 'retry=true'])}` tries again"
     ]

@@ -5,8 +5,9 @@ In <output>/runs/<run id>/ lie:
 - status.json: state, alarms, final numbers (status.py)
 - provenance.json: commit, versions, digests, device, command (provenance.py)
 - metrics.jsonl: one object a record, each with its step (records.py)
-- media.jsonl: pictures (PNG files below images/) and tables, one object each (media.py)
+- media.jsonl: pictures (PNG files below images/), tables and histograms, one object each (media.py)
 - tokenizer.model: the SentencePiece vocabulary
+- attention.json.gz: every head's attention map of one dev sentence (attention.py)
 - translations/: one text file a test set and protocol, one line a sentence
 - checkpoint.pt: written by training/checkpoint.py
 
@@ -30,14 +31,30 @@ from omegaconf import OmegaConf
 
 from attnlab.config import Config
 from attnlab.errors import UserError
-from attnlab.identity import plain
+from attnlab.identity import plain, run_id
 from attnlab.tracking.files import dump_json, require_writable, write_atomic
-from attnlab.tracking.media import Cell, Images, Table, from_record, make_table, save_images, to_record
+from attnlab.tracking.media import (
+    Cell,
+    Histogram,
+    Images,
+    Media,
+    Table,
+    from_record,
+    make_histogram,
+    make_table,
+    save_images,
+    to_record,
+)
 from attnlab.tracking.records import RecordFile, read_metrics, read_records
 from attnlab.tracking.status import State, Status
 
 _ASIDE = ".aside-"
 _LOCK_WAIT = 0.1  # seconds: outlasts `state`, which takes the lock for a moment to see whether it is free
+
+
+def folder_of(config: Config) -> RunFolder:
+    """Where the run of this config lies, whether it exists or not."""
+    return RunFolder(Path(config.output) / "runs" / run_id(config))
 
 
 class RunBusy(UserError):
@@ -160,7 +177,12 @@ class RunFolder:
         self.media.append(to_record(table, self.path))
         return table
 
-    def read_media(self) -> list[Images | Table]:
+    def add_histogram(self, step: int, name: str, low: float, high: float, counts: list[int]) -> Histogram:
+        histogram = make_histogram(step, name, low, high, counts)
+        self.media.append(to_record(histogram, self.path))
+        return histogram
+
+    def read_media(self) -> list[Media]:
         return [from_record(record, self.path) for record in read_records(self.media.path)]
 
     def rewind(self, step: int) -> None:

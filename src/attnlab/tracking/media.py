@@ -1,4 +1,4 @@
-"""Pictures and tables of a run: PNG files plus one line each in media.jsonl, so that a mirror can be made from them.
+"""Pictures, tables and histograms of a run: PNG files plus one line each in media.jsonl, from which a mirror is made.
 
 Attention maps are shown so that they can be *seen*. A head that spreads over 30 keys has weights near 0.03, which is
 black on a scale from 0 to 1, so each picture is scaled to its own largest value and says that value in its caption;
@@ -43,6 +43,20 @@ class Table:
     rows: list[list[Cell]]
 
 
+@dataclass(frozen=True)
+class Histogram:
+    """`counts` of values in equal bins from `low` to `high`."""
+
+    step: int
+    name: str
+    low: float
+    high: float
+    counts: list[int]
+
+
+Media = Images | Table | Histogram
+
+
 def save_images(folder: Path, step: int, name: str, items: list[tuple[str, np.ndarray]]) -> Images:
     """Write one PNG per (caption, array [h,w] of values in [0,1]) below `folder`/images/<name>/.
 
@@ -79,7 +93,15 @@ def make_table(step: int, name: str, columns: list[str], rows: list[list[Cell]])
     return Table(step, name, list(columns), [list(row) for row in rows])
 
 
-def to_record(item: Images | Table, folder: Path) -> dict[str, Any]:
+def make_histogram(step: int, name: str, low: float, high: float, counts: list[int]) -> Histogram:
+    """Raises ValueError for no counts or a negative one, and for bounds that are not numbers in order."""
+    _check_name(name)
+    if not counts or min(counts) < 0 or not -math.inf < low < high < math.inf:
+        raise ValueError(f"{name}: got {len(counts)} bins from {low} to {high}, allowed: counts in order")
+    return Histogram(step, name, low, high, list(counts))
+
+
+def to_record(item: Media, folder: Path) -> dict[str, Any]:
     """The line of media.jsonl; files are named relative to the run folder, which may be moved."""
     match item:
         case Images(step, name, items):
@@ -87,13 +109,17 @@ def to_record(item: Images | Table, folder: Path) -> dict[str, Any]:
             return {"step": step, "name": name, "images": files}
         case Table(step, name, columns, rows):
             return {"step": step, "name": name, "columns": columns, "rows": rows}
+        case Histogram(step, name, low, high, counts):
+            return {"step": step, "name": name, "low": low, "high": high, "counts": counts}
 
 
-def from_record(record: dict[str, Any], folder: Path) -> Images | Table:
+def from_record(record: dict[str, Any], folder: Path) -> Media:
     """Inverse of `to_record`. A number that JSON cannot hold comes back as its name, which is how a table shows it."""
     if "images" in record:
         items = [(caption, folder / file) for caption, file in record["images"]]
         return Images(record["step"], record["name"], items)
+    if "counts" in record:
+        return Histogram(record["step"], record["name"], record["low"], record["high"], record["counts"])
     return Table(record["step"], record["name"], record["columns"], record["rows"])
 
 

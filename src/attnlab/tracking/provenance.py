@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 import attnlab
+from attnlab.tracking.code_digest import code_digest
 
 _PACKAGES = ("torch", "numpy", "hydra-core", "omegaconf", "sentencepiece", "sacrebleu", "wandb")
 
@@ -35,6 +36,7 @@ class Provenance:
     started: str  # UTC, ISO 8601
     command: str
     git: Git | None
+    code_digest: str  # of the sources that decide the numbers; see code_digest.py
     versions: dict[str, str | None]
     platform: str
     device: str
@@ -52,6 +54,7 @@ def collect(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         command=shlex.join(sys.argv),
         git=read_git(Path(attnlab.__file__).parent),
+        code_digest=code_digest(),
         versions={
             "python": platform.python_version(),
             "attnlab": attnlab.__version__,

@@ -46,6 +46,12 @@ class Status:
     host: str = field(default_factory=platform.node)
     updated: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
+    @property
+    def reason(self) -> str | None:
+        """What went wrong, on one line: the last one of a traceback."""
+        lines = (self.error or "").strip().splitlines()
+        return lines[-1] if lines else None
+
     def to_json(self) -> str:
         return dump_json(asdict(self), indent=2) + "\n"
 

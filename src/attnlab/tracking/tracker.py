@@ -113,6 +113,14 @@ class Tracker:
         if self._mirror is not None:
             self._mirror.media(table)
 
+    def histogram(self, step: int, name: str, low: float, high: float, counts: list[int]) -> None:
+        """Record counts in equal bins from `low` to `high`. Raises ValueError as `log` and media.py do."""
+        self._check(step, {name: 0.0})
+        histogram = self.folder.add_histogram(step, name, low, high, counts)
+        self._take_note(step, {name: 0.0})
+        if self._mirror is not None:
+            self._mirror.media(histogram)
+
     def alarm(self, sentence: str) -> None:
         """Raise an alarm that nothing judges again: it stays beside the run's numbers from then on."""
         self.alarms({sentence: sentence})

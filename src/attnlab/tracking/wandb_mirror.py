@@ -20,14 +20,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnlab.config import Config, Protocol, TrackMode
+import numpy as np
+
+from attnlab.config import Config, TrackMode
 from attnlab.errors import UserError
-from attnlab.identity import plain
 from attnlab.tracking.files import require_writable
 from attnlab.tracking.folder import RunFolder
-from attnlab.tracking.media import Images, Table
+from attnlab.tracking.media import Histogram, Images, Media, Table
 from attnlab.tracking.status import State
-from attnlab.tracking.wandb_records import find_records, next_step, retire
+from attnlab.tracking.wandb_agent import agent_run_id, refuse_second_run
+from attnlab.tracking.wandb_facts import LOWEST, is_detail, run_config, run_name
+from attnlab.tracking.wandb_records import find_records, next_step, own_id, retire
 from attnlab.tracking.wandb_setup import import_wandb, wandb_environment
 
 if TYPE_CHECKING:
@@ -36,18 +39,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FLUSH_SECONDS = 1.0
-
-# What W&B's table of runs shows of a metric beside its last value, which it shows of every metric.
-_BEST = {
-    "dev/nll": "min",
-    "dev/prefix_nll": "min",
-    "dev/ppl": "min",
-    **{
-        f"test/{protocol.value}/{score}": "max"
-        for protocol in Protocol
-        for score in ("bleu", "bleu_lower", "chrf")
-    },
-}
 
 
 class WandbMirror:
@@ -69,14 +60,15 @@ class WandbMirror:
         self._folder = folder
         self._config = config
         self._output = Path(config.output).absolute()
-        # A run that was started afresh (force=true) is another run to W&B; its old record stays with its old id.
-        self.wandb_id = run_id if folder.attempt == 0 else f"{run_id}_{folder.attempt}"
+        self._own_id = own_id(run_id, folder.attempt)
+        self.wandb_id = agent_run_id() or self._own_id
         self._group = group
         self._job_type = job_type
         self._resume_step = resume_step
-        self._best: dict[str, float] = {}
+        self._lowest: dict[str, float] = {}
         self._last: dict[str, float] = {}
-        self._poisoned: set[str] = set()  # metrics of _BEST that had a NaN
+        self._poisoned: set[str] = set()  # metrics of LOWEST that had a NaN
+        self._defined: set[str] = set()  # details that W&B was told to hide
         self._cleanup = ExitStack()
         self._first_step = 0  # the server has the steps before it, or will have them from an older record
         self._replaying = True
@@ -88,9 +80,10 @@ class WandbMirror:
             require_writable(self._output / ".wandb-data")
             self._cleanup.enter_context(wandb_environment(self._output))
             self._wandb = import_wandb()
+            refuse_second_run(self._output, self.wandb_id, self._own_id)
             self._run: wandb.Run = self._start(config.track.mode)
-            for name, summary in _BEST.items():
-                self._run.define_metric(name, summary=f"{summary},last")
+            for name in LOWEST:
+                self._run.define_metric(name, summary="min,last")
             self._replay()
             self._replaying = False
         except BaseException:
@@ -98,12 +91,15 @@ class WandbMirror:
             raise
 
     def log(self, step: int, metrics: dict[str, float]) -> None:
-        self._note_best(metrics)
+        self._note_lowest(metrics)
         if (shown := self._wandb_step(step)) is not None:
             with self._guarded("numbers") as run:
+                for name in filter(is_detail, metrics.keys() - self._defined):
+                    self._defined.add(name)
+                    run.define_metric(name, hidden=True)
                 run.log(metrics, step=shown)
 
-    def media(self, item: Images | Table) -> None:
+    def media(self, item: Media) -> None:
         shown = self._wandb_step(item.step)
         # After a failure not tried again: a table asks the server first, and without an answer that takes long.
         if shown is None or "media" in self._failed:
@@ -116,6 +112,10 @@ class WandbMirror:
                 case Table(name=name, columns=columns, rows=rows):
                     table = self._wandb.Table(columns=columns, data=rows, allow_mixed_types=True)
                     run.log({name: table}, step=shown)
+                case Histogram(name=name, low=low, high=high, counts=counts):
+                    edges = np.linspace(low, high, len(counts) + 1)
+                    histogram = self._wandb.Histogram(np_histogram=(np.array(counts), edges))
+                    run.log({name: histogram}, step=shown)
 
     def finish(self, state: State, *, nan_steps: int, first_nan_step: int | None) -> None:
         """Close the W&B run, waiting for an upload at most track.finish_timeout seconds."""
@@ -125,8 +125,8 @@ class WandbMirror:
                 "run/nan_steps": nan_steps,
                 "run/first_nan_step": first_nan_step,
             }
-            for name in self._poisoned & self._best.keys():  # W&B's own minimum stays NaN after one NaN
-                summary[name] = {_BEST[name]: self._best[name], "last": self._last[name]}
+            for name in self._poisoned & self._lowest.keys():  # W&B's own minimum stays NaN after one NaN
+                summary[name] = {"min": self._lowest[name], "last": self._last[name]}
             try:
                 self._run.log({}, commit=True)  # the newest step, which would change the summary once more
                 self._run.summary.update(summary)
@@ -188,11 +188,11 @@ class WandbMirror:
             project=track.project,
             entity=track.entity,
             id=self.wandb_id,
-            name=f"{self._job_type}-s{self._config.seed}",
+            name=run_name(self._config),
             group=self._group,
             job_type=self._job_type,
             tags=track.tags,
-            config=self._wandb_config(),
+            config=run_config(self._config, self._own_id, self._folder.read_provenance()),
             resume="allow" if mode == "online" else None,
             reinit="finish_previous",
             settings=self._wandb.Settings(
@@ -211,19 +211,9 @@ class WandbMirror:
             ),
         )
 
-    def _wandb_config(self) -> dict[str, Any]:
-        """The configuration as typed leaves, so that runs can be filtered by `model.d_k`, and the provenance."""
-        config = plain(self._config)
-        # The grid is the study's, not the run's, and its keys ("model.d_k") would be taken for paths.
-        del config["study"]["grid"], config["study"]["cells"]
-        provenance = self._folder.read_provenance()
-        if provenance is not None:
-            config["provenance"] = {key: value for key, value in provenance.items() if key != "earlier"}
-        return _json_safe(config)
-
     def _replay(self) -> None:
         """Mirror what the folder already holds, in order of steps: what a resumed run did before its checkpoint."""
-        records: list[tuple[int, dict[str, float] | Images | Table]] = [
+        records: list[tuple[int, dict[str, float] | Media]] = [
             (int(record.pop("step")), record) for record in self._folder.read_metrics()
         ]
         records += [(item.step, item) for item in self._folder.read_media()]
@@ -233,17 +223,14 @@ class WandbMirror:
             else:
                 self.media(record)
 
-    def _note_best(self, metrics: dict[str, float]) -> None:
-        for name in _BEST.keys() & metrics.keys():
+    def _note_lowest(self, metrics: dict[str, float]) -> None:
+        for name in metrics.keys() & set(LOWEST):
             value = metrics[name]
             self._last[name] = value
             if math.isnan(value):
                 self._poisoned.add(name)
-            elif name not in self._best:
-                self._best[name] = value
             else:
-                better = min if _BEST[name] == "min" else max
-                self._best[name] = better(self._best[name], value)
+                self._lowest[name] = min(value, self._lowest.get(name, math.inf))
 
     def _wandb_step(self, step: int) -> int | None:
         """Where W&B shows what belongs to `step`; None when it has that already.
@@ -278,19 +265,6 @@ class WandbMirror:
 
     def _sync_command(self) -> str:
         return shlex.join(["attnlab", "sync", "--output", str(self._output)])
-
-
-def _json_safe(value: Any) -> Any:
-    """Infinities as the words that the command line takes ("-inf"): W&B's server speaks strict JSON."""
-    match value:
-        case float() if not math.isfinite(value):
-            return str(value)
-        case dict():
-            return {key: _json_safe(item) for key, item in value.items()}
-        case list():
-            return [_json_safe(item) for item in value]
-        case _:
-            return value
 
 
 def _first_line(error: BaseException) -> str:

@@ -28,10 +28,12 @@ class WandbRun:
     """One run as W&B recorded it; names, values and types as they were logged.
 
     history: one dict a step, with `_step`; NaN and infinities are floats. metrics: define_metric name -> the
-    summaries asked for. exit_code: None for a run that was killed or still goes on.
+    summaries asked for. hidden: metrics that get no panel of their own. exit_code: None for a run that was killed or
+    still goes on.
     """
 
     run_id: str = ""
+    name: str = ""
     project: str = ""
     group: str = ""
     job_type: str = ""
@@ -40,6 +42,7 @@ class WandbRun:
     history: list[dict[str, Any]] = field(default_factory=list)
     summary: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, set[str]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
     exit_code: int | None = None
 
 
@@ -60,6 +63,7 @@ def read_wandb(path: Path) -> WandbRun:
                 if run.run_id not in ("", record.run.run_id):
                     raise ValueError(f"{path}: two runs in one file, {run.run_id} and {record.run.run_id}")
                 run.run_id = record.run.run_id
+                run.name = record.run.display_name
                 run.project = record.run.project
                 run.group = record.run.run_group
                 run.job_type = record.run.job_type
@@ -75,10 +79,12 @@ def read_wandb(path: Path) -> WandbRun:
                     _put(row, _keys(item), json.loads(item.value_json))
                 run.history.append(row)
             case "metric":
-                wanted = record.metric.summary
-                run.metrics[record.metric.name or record.metric.glob_name] = {
-                    name for name in ("min", "max", "mean", "best", "last") if getattr(wanted, name)
-                }
+                metric, wanted = record.metric.name or record.metric.glob_name, record.metric.summary
+                summaries = {name for name in ("min", "max", "mean", "best", "last") if getattr(wanted, name)}
+                if summaries:
+                    run.metrics[metric] = summaries
+                if record.metric.options.hidden:
+                    run.hidden.add(metric)
             case "exit":
                 run.exit_code = record.exit.exit_code
     run.config.pop("_wandb", None)
@@ -87,6 +93,17 @@ def read_wandb(path: Path) -> WandbRun:
 
 def read_chunks(data: bytes) -> Iterator[bytes]:
     """The records' bytes, in order, up to where the file was cut off. Raises ValueError for a damaged chunk."""
+    for _, record in _records(data):
+        yield record
+
+
+def whole_length(data: bytes) -> int:
+    """Bytes up to the end of the last whole record, past which a kill left a part of one, or nothing."""
+    return max((end for end, _ in _records(data)), default=min(len(data), len(_FILE_HEADER)))
+
+
+def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(where it ends, its bytes) of each whole record."""
     if data[: len(_FILE_HEADER)] != _FILE_HEADER[: len(data)]:
         raise ValueError("not a .wandb file of version 0")
     position = len(_FILE_HEADER)
@@ -98,6 +115,10 @@ def read_chunks(data: bytes) -> Iterator[bytes]:
             continue
         crc, length, kind = _CHUNK_HEADER.unpack_from(data, position)
         start, end = position + _CHUNK_HEADER.size, position + _CHUNK_HEADER.size + length
+        if length > left_in_block - _CHUNK_HEADER.size:
+            raise ValueError(
+                f"damaged at byte {position}: a chunk of {length} bytes does not fit into its block"
+            )
         if end > len(data) or kind == 0:
             return  # the last write before a kill, or the zeros that a crashed machine leaves of it
         if zlib.crc32(data[start - 1 : end]) != crc:  # the type byte stands just before the data
@@ -107,7 +128,7 @@ def read_chunks(data: bytes) -> Iterator[bytes]:
             raise ValueError(f"damaged at byte {position}: a chunk of type {kind} out of order")
         parts.append(chunk)
         if kind in (_FULL, _LAST):
-            yield b"".join(parts)
+            yield end, b"".join(parts)
             parts = []
         position = end
 

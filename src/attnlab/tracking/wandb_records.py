@@ -6,13 +6,22 @@ records stands twice on the server. Here each step of a run stands in one record
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-from attnlab.tracking.wandb_reader import read_wandb
+from attnlab.tracking.wandb_reader import read_wandb, whole_length
 
 # W&B's folder names: [offline-]run-<date>_<time>-<run id>, and -1, -2, ... for those opened in one second.
 _NAME = re.compile(r"(offline-)?run-\d{8}_\d{6}-(?P<id>.+?)(-\d+)?")
+
+
+def own_id(run_id: str, attempt: int) -> str:
+    """A run's id in W&B, unless an agent gave it another one.
+
+    A run that was started afresh (force=true) is another run to W&B; its old record stays with its old id.
+    """
+    return run_id if attempt == 0 else f"{run_id}_{attempt}"
 
 
 def find_records(output: Path, wandb_id: str | None = None) -> list[Path]:
@@ -45,6 +54,17 @@ def is_uploaded(record: Path) -> bool:
         marker.exists() and marker.stat().st_mtime >= file.stat().st_mtime
         for file, marker in zip(files, markers, strict=True)
     )
+
+
+def cut_torn_end(record: Path) -> None:
+    """Take away the part of a record that a kill left at the end of the file, which nothing can read.
+
+    W&B uploads such a file up to there, but never takes it for uploaded, and sends all of it again each time.
+    """
+    for file in record.glob("*.wandb"):
+        data = file.read_bytes()
+        if (length := whole_length(data)) < len(data):
+            os.truncate(file, length)
 
 
 def retire(output: Path, wandb_id: str) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlab.data.tokenizer import PAD
 
-ROWS = 256  # tokens a chunk: the [ROWS,V] logits stay in the cache, and [N,V] never exists
+ROWS = 256  # tokens a chunk: its [ROWS,V] logits stay in the cache, and [N,V] never exists
 
 
 class Losses(NamedTuple):
@@ -50,9 +50,9 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     """hidden [N,D], projection [V,D], targets [N] -> (sum of smoothed losses, sum of nll), gradients with them.
 
     The gradient to the logits is p - (1 - smoothing) onehot - smoothing / V. It is made in the forward pass, chunk
-    by chunk while the chunk's softmax is at hand, and goes straight into the gradients of hidden and projection:
-    three matrix products and one softmax, where log-softmax and its backward pass over [N,V] seven times. Under
-    autocast the products take the half type, softmax and sums fp32, as autocast itself would do.
+    by chunk while exp(logits) is at hand, and goes straight into the gradients of hidden and projection. What divides
+    or shifts a whole row is done to the [N,D] side of a product, so that few passes over [N,V] entries are left.
+    Under autocast the products take the half type, softmax and sums fp32, as autocast itself would do.
     """
 
     @staticmethod
@@ -64,33 +64,39 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         half = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else projection.dtype
         if (
             half is torch.float16
-        ):  # p is made before the loss scale could lift its small entries into fp16's range
+        ):  # p is made before the loss scale could lift small entries into fp16's range
             half = projection.dtype
         wide = torch.promote_types(half, torch.float32)
+        uniform = smoothing / len(projection)
         with torch.autocast(device, enabled=False):
-            weight = projection.to(half)
+            weight, mean_weight = projection.to(half), projection.mean(0)
             grad_hidden = torch.empty_like(hidden)
             grad_projection = torch.zeros_like(projection)
             smoothed, nll = hidden.new_zeros((), dtype=wide), hidden.new_zeros((), dtype=wide)
+            # written again by each chunk: fresh memory of this size costs a page fault every 4 KB
+            size = (min(ROWS, len(targets)), len(projection))
+            logits = weight.new_empty(size)
+            e = logits if half == wide else logits.new_empty(size, dtype=wide)
             for start in range(0, len(targets), ROWS):
                 rows = slice(start, start + ROWS)
                 h, index = hidden[rows].to(half), targets[rows, None]
-                logits = (h @ weight.T).to(wide)
-                label, mean, top = (
-                    logits.gather(-1, index),
-                    logits.mean(-1, keepdim=True),
-                    logits.amax(-1, keepdim=True),
-                )
-                p = logits.sub_(top).exp_()
-                total = p.sum(-1, keepdim=True)
+                chunk = slice(len(h))
+                torch.mm(h, weight.T, out=logits[chunk])
+                if half != wide:
+                    e[chunk].copy_(logits[chunk])
+                label, top = e[chunk].gather(-1, index), e[chunk].amax(-1, keepdim=True)
+                total = e[chunk].sub_(top).exp_().sum(-1, keepdim=True)
                 lse = top + total.log()
                 nll += (lse - label).sum()
-                smoothed += (lse - (1 - smoothing) * label - smoothing * mean).sum()
-                p.div_(total).sub_(smoothing / len(projection))
-                p.scatter_add_(-1, index, p.new_full(index.shape, smoothing - 1))
-                grad = p.to(half)
-                grad_hidden[rows] = grad @ weight
-                grad_projection += grad.T @ h
+                smoothed += (lse - (1 - smoothing) * label).sum()
+                grad = e[chunk].scatter_add_(-1, index, (smoothing - 1) * total)  # of the logits, times total
+                if half != wide:
+                    grad = logits[chunk].copy_(grad)
+                grad_hidden[rows] = (grad @ weight) / total
+                grad_projection += grad.T @ (hidden[rows] / total).to(half)
+            smoothed -= smoothing * (hidden.to(wide) @ mean_weight).sum()
+            grad_hidden -= smoothing * mean_weight
+            grad_projection -= uniform * hidden.sum(0, dtype=wide)
         ctx.save_for_backward(grad_hidden, grad_projection)
         ctx.mark_non_differentiable(nll)
         return smoothed, nll

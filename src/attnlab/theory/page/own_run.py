@@ -12,6 +12,7 @@ from attnlab.config import Axes, Protocol, Score, Site
 from attnlab.data.tokenizer import BOS, EOS, Tokenizer
 from attnlab.errors import UserError
 from attnlab.measure.decode import greedy
+from attnlab.measure.evaluate import read_source
 from attnlab.measure.scorers import scorer_of
 from attnlab.model.attention import MultiHeadAttention, merge_heads, split_heads
 from attnlab.model.masks import causal
@@ -38,7 +39,8 @@ def views_of_run(model: Transformer, tokenizer: Tokenizer, source: str = SOURCE_
     model.eval()
     (pieces,) = tokenizer.encode([source])
     src = torch.tensor([[*pieces, EOS]])
-    (translated,) = greedy(scorer_of(Protocol.prefix, model, src), 1, 2 * len(pieces) + 10, src.device)
+    scorer = scorer_of(Protocol.prefix, model, read_source(model, [pieces]))
+    (translated,) = greedy(scorer, [2 * len(pieces) + 10], src.device)
     tgt = torch.tensor([[BOS, *translated]])
     recorder = Recorder()
     model(src, tgt, recorder=recorder)

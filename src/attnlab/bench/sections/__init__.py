@@ -1,0 +1,1 @@
+"""What is asked: each section starts children and makes a table of their numbers. No torch in here."""

@@ -1,0 +1,73 @@
+"""How long runs take, from those of the study that are done, and how far a run is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from datetime import datetime
+from statistics import mean
+
+from attnlab.study.grid import PlannedRun
+from attnlab.tracking.folder import RunFolder
+from attnlab.tracking.status import State
+
+_TAIL = 1 << 18  # bytes: several times the longest record
+
+
+class Forecast:
+    """Seconds of a run: the mean over its cell's finished seeds, else over runs of its data, model size and steps."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        self._known: dict[Hashable, list[float]] = {}
+        for run in runs:
+            if (seconds := seconds_of(run.folder)) is not None:
+                for key in (_cell(run), _kind(run)):
+                    self._known.setdefault(key, []).append(seconds)
+
+    def seconds_left(self, run: PlannedRun) -> float | None:
+        """What is still to train of a run, less the steps that it has; None where no run like it is done."""
+        known = self._known.get(_cell(run)) or self._known.get(_kind(run))
+        if known is None:
+            return None
+        steps = max(run.config.train.steps, 1)
+        return mean(known) * (1 - min(step_of(run.folder), steps) / steps)
+
+
+def seconds_of(folder: RunFolder) -> float | None:
+    """Wall time of a run that was done in one session, from its provenance to its status; None for any other."""
+    status, provenance = folder.read_status(), folder.read_provenance()
+    if status is None or provenance is None or status.state is not State.done or provenance["earlier"]:
+        return None
+    return (
+        datetime.fromisoformat(status.updated) - datetime.fromisoformat(provenance["started"])
+    ).total_seconds()
+
+
+def step_of(folder: RunFolder) -> int:
+    """The last step that was logged, 0 for none: the end of metrics.jsonl alone is read."""
+    path = folder.metrics.path
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        whole = file.read().rpartition(b"\n")[0]  # a line that is being written has no end yet
+    last = whole.rpartition(b"\n")[2]
+    return int(json.loads(last)["step"]) if last.startswith(b"{") else 0
+
+
+def duration(seconds: float) -> str:
+    """In the two largest units, as `1 h 20 min`."""
+    whole = round(seconds)
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _cell(run: PlannedRun) -> Hashable:
+    return tuple(item for item in run.overrides if not item.startswith("seed="))
+
+
+def _kind(run: PlannedRun) -> Hashable:
+    model, train = run.config.model, run.config.train
+    return run.config.data.name, model.name, model.d_model, train.steps, train.batch_tokens
