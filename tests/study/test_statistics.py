@@ -97,6 +97,13 @@ def test_paired_p_value_is_scipy_s():
     assert math.isnan(t_test({1: 1.0}, {1: 2.0}))
 
 
+@pytest.mark.filterwarnings("error")
+def test_differences_that_differ_by_rounding_alone_have_no_spread():
+    assert 0.3 - 0.1 != 0.2
+    assert t_test({1: 0.3, 2: 0.2}, {1: 0.1, 2: 0.0}) == 0.0
+    assert t_test({1: 0.1 + 0.2, 2: 0.5}, {1: 0.3, 2: 0.5}) == 1.0
+
+
 def test_ratio_is_a_geometric_mean():
     found = ratio({1: 2.0, 2: 1.0}, {1: 1.0, 2: 2.0})
     assert found.mean == pytest.approx(1.0)

@@ -41,7 +41,7 @@ def embedded(contents: Any) -> str:
     """JSON for a script element: with no `<` in it no text can end the element, nor begin another."""
     text = json.dumps(contents, default=vars, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Outside of strings JSON has none of these, so that they may be written as escapes wherever they stand.
-    for character in ">&\u2028\u2029":
+    for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 

@@ -18,6 +18,7 @@ import numpy as np
 from attnlab.errors import UserError
 
 LEVEL = 0.95
+ROUNDING = 1e-12  # of the larger of two numbers: what their difference has by rounding alone
 RESAMPLES = 1000
 GENERATOR = 12345  # sacreBLEU's own default, so that its `--paired-bs` draws the same sentences
 ORDER = 4  # of BLEU's n-grams
@@ -98,11 +99,13 @@ def ratio(arm: Mapping[int, float], control: Mapping[int, float]) -> Estimate | 
 
 def t_test(arm: Mapping[int, float], control: Mapping[int, float]) -> float:
     """Two-sided p of Student's paired test; NaN with fewer than two shared seeds or a value that is not finite."""
-    differences = [a - b for a, b in paired(arm, control)]
+    pairs = paired(arm, control)
+    differences = [a - b for a, b in pairs]
     if len(differences) < 2 or not all(map(math.isfinite, differences)):
         return math.nan
-    if len(set(differences)) == 1:  # no spread: t is infinite, or 0/0 where nothing differs at all
-        return 0.0 if differences[0] else 1.0
+    noise = ROUNDING * max(abs(value) for pair in pairs for value in pair)
+    if max(differences) - min(differences) <= noise:  # t is infinite, or 0/0 where nothing differs at all
+        return 0.0 if abs(differences[0]) > noise else 1.0
     return float(scipy_stats().ttest_1samp(differences, 0.0).pvalue)
 
 

@@ -31,8 +31,8 @@ EXPECTED = {
     ),
     # equal to correct, until the kept mass underflows: 0/0 at scores of a few thousand
     "mask_after_softmax_renormalized": ({Check.causality}, Mistake.numerics),
-    "finite_mask_20": ({Check.causality}, Mistake.finite_fill),
-    "finite_mask_1e4": ({Check.causality}, Mistake.finite_fill),
+    "finite_fill_20": ({Check.causality}, Mistake.finite_fill),
+    "finite_fill": ({Check.causality}, Mistake.finite_fill),
 }  # fmt: skip
 
 

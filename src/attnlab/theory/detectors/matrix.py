@@ -17,18 +17,18 @@ from attnlab.theory.detectors import detect
 from attnlab.theory.detectors.checks import Check
 from attnlab.theory.detectors.report import Report
 
-FINITE_FILLS = {"finite_mask_20": -20.0, "finite_mask_1e4": -1e4}  # no arms: what -inf is often replaced with
+FINITE_FILLS = {"finite_fill": -1e4, "finite_fill_20": -20.0}  # an arm, and a milder one beside it
 
 
 def arms() -> dict[str, AttentionConfig]:
-    """All arms of conf/attention by name, `correct` first, and two finite mask constants."""
+    """All arms of conf/attention by name, `correct` first, and one more finite mask constant."""
     names = sorted(path.stem for path in (conf_dir() / "attention").glob("*.yaml"))
     found = {
         name: load([f"attention={name}"]).attention
         for name in sorted(names, key=lambda name: name != "correct")
     }
     fills = {
-        name: replace(found["correct"], name=name, mask_fill=fill) for name, fill in FINITE_FILLS.items()
+        name: replace(found["finite_fill"], name=name, mask_fill=fill) for name, fill in FINITE_FILLS.items()
     }
     return found | fills
 
