@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attnlab import __version__
 from attnlab.bench import arguments as bench
 from attnlab.errors import UserError
+from attnlab.terminal import show
 
 if TYPE_CHECKING:
     from attnlab.data.tokenizer import Tokenizer
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return arguments.act(arguments)
     except UserError as error:
-        print(f"attnlab: {error}", file=sys.stderr)
+        show(f"attnlab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("attnlab: interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
@@ -197,14 +198,14 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.show:
         from omegaconf import OmegaConf
 
-        print(OmegaConf.to_yaml(OmegaConf.create(plain(config))), end="")
-        print(f"# run id {run_id(config)}")
+        show(OmegaConf.to_yaml(OmegaConf.create(plain(config))), end="")
+        show(f"# run id {run_id(config)}")
         return 0
     from attnlab.run import run
     from attnlab.summary import summary
 
     outcome = run(config)
-    print(summary(outcome))
+    show(summary(outcome))
     return 0
 
 
@@ -220,7 +221,7 @@ def _run_study(arguments: argparse.Namespace) -> int:
         return _plan(arguments)
     refuse_many_runs(len(study.runs))
     states = launch(study)
-    print(study_table(study))
+    show(study_table(study))
     return 0 if all(state in (State.done, State.diverged) for state in states.values()) else 1
 
 
@@ -228,7 +229,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     from attnlab.study.grid import expand
     from attnlab.study.plan import plan
 
-    print(plan(expand(arguments.overrides)))
+    show(plan(expand(arguments.overrides)))
     return 0
 
 
@@ -244,9 +245,9 @@ def _table(arguments: argparse.Namespace) -> int:
     made = table.build(
         study, arguments.overrides, claims, allow_mixed=arguments.allow_mixed, partial=arguments.partial
     )
-    print(render.markdown(made))
+    show(render.markdown(made))
     for path in table.write(made, arguments.out or folder / study.results):
-        print(path, file=sys.stderr)
+        show(path, file=sys.stderr)
     return 0
 
 
@@ -254,7 +255,7 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.figure is not None:
         from attnlab.report.headline import draw
 
-        print(draw(arguments.figure, arguments.out))
+        show(draw(arguments.figure, arguments.out))
         return 0
     from attnlab.report import command
 
@@ -267,7 +268,7 @@ def _report(arguments: argparse.Namespace) -> int:
         port=port,
     )
     if path is not None:
-        print(path)
+        show(path)
     return 0
 
 
@@ -291,7 +292,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     find_run(arguments.run, Path(arguments.output))  # before two seconds go into loading torch
     from attnlab.inspection import inspect
 
-    print(
+    show(
         inspect(
             arguments.run, Path(arguments.output), arguments.source, arguments.query, arguments.sentences,
             arguments.figure, arguments.json,
@@ -316,7 +317,7 @@ def _theory(arguments: argparse.Namespace) -> int:
     from attnlab.theory import results
 
     for path in results.write(Path(arguments.folder)):
-        print(path)
+        show(path)
     return 0
 
 
@@ -353,11 +354,11 @@ def _workspace(arguments: argparse.Namespace) -> int:
     if arguments.sweep:
         listed = len(study.base.study.cells)
         grid = expand([*arguments.overrides, "study.cells=[]"]) if listed else study
-        print(sweep(grid, listed), end="")
+        show(sweep(grid, listed), end="")
         return 0
     table = Path("experiments") / study.name / "results" / "table.md"
     text = table.read_text(encoding="utf-8") if table.exists() else None
-    print(save(facts_of(study, run_command(arguments.overrides)), Path(study.base.output), text))
+    show(save(facts_of(study, run_command(arguments.overrides)), Path(study.base.output), text))
     return 0
 
 

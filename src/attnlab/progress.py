@@ -8,6 +8,8 @@ from types import TracebackType
 
 from tqdm import tqdm
 
+from attnlab.terminal import one_line
+
 QUIET_SECONDS = 10.0  # between plain lines
 
 
@@ -15,7 +17,7 @@ class ProgressBar:
     """A context manager; `update` after each step. Writes to stderr, so that results can be piped."""
 
     def __init__(self, steps: int, done: int, title: str, shown: bool) -> None:
-        self.steps, self.done, self.title, self.shown = steps, done, title, shown
+        self.steps, self.done, self.title, self.shown = steps, done, one_line(title), shown
         self._bar: tqdm | None = None
         self._started = self._spoke = time.monotonic()
         self._facts: dict[str, str] = {}

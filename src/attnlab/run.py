@@ -36,6 +36,7 @@ from attnlab.measure.maps import sentence_maps, short_sentence
 from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
 from attnlab.progress import ProgressBar
+from attnlab.terminal import show
 from attnlab.tracking.attention import save_attention
 from attnlab.tracking.folder import RunFolder, folder_of
 from attnlab.tracking.media import MAX_IMAGES, Cell
@@ -99,7 +100,7 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
             return Outcome(folder.path.name, folder, status, found_done=True)
         folder.create()
         if bar:
-            print(f"{_title(config, folder)}: reading the text", file=sys.stderr, flush=True)
+            show(f"{_title(config, folder)}: reading the text", file=sys.stderr)
         with _signals() as asked:
             try:
                 return _train_and_score(config, folder, read_text(config), device, asked, bar)

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from attnlab.compose import typed
 from attnlab.config import Config, Protocol
 from attnlab.errors import UserError
+from attnlab.terminal import printable
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.status import State
 
@@ -60,7 +61,10 @@ def load_run(run: str, output: Path) -> Trained:
 def translate_lines(
     run: str, output: Path, protocol: str, beam: int | None, lines: BinaryIO, target: TextIO
 ) -> None:
-    """Translate each line of `lines` (UTF-8) and write one line each, in order."""
+    """Translate each line of `lines` (UTF-8) and write one line each, in order.
+
+    A file or a pipe gets the translations as they are, a terminal their control characters spelled out.
+    """
     if protocol not in [*Protocol]:
         raise UserError(f"--protocol: got '{protocol}', allowed: {', '.join(Protocol)}")
     if beam is not None and beam < 1:
@@ -70,13 +74,14 @@ def translate_lines(
 
     from attnlab.measure.decode import translate
 
+    shown = printable if target.isatty() else str
     waiting: list[str] = []
 
     def answer() -> None:
         texts = [text for text in waiting if text.strip()]
         answers = iter(translate(trained.model, trained.tokenizer, texts, config, Protocol(protocol)))
         for text in waiting:  # an empty line has nothing to translate
-            target.write((next(answers) if text.strip() else "") + "\n")
+            target.write((shown(next(answers)) if text.strip() else "") + "\n")
         target.flush()
         waiting.clear()
 

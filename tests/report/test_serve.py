@@ -60,6 +60,7 @@ def test_the_page_and_its_data(port, made):
 
 def test_a_new_run_changes_version_and_data(port, made):
     before = ask(port, "/version")[1]
+    assert len(json.loads(ask(port, "/data")[1])["runs"]) == 1
     write(made.runs[1].config)
     assert ask(port, "/version")[1] != before
     assert len(json.loads(ask(port, "/data")[1])["runs"]) == 2

@@ -46,6 +46,7 @@ def test_equal_maps_are_equal_bytes(tmp_path):
     folder.mkdir()
     first = save_attention(folder, 1, maps()).read_bytes()
     assert save_attention(folder, 1, maps()).read_bytes() == first
+    assert first[4:8] == bytes(4)  # RFC 1952: the time of writing, here none
     assert [path.name for path in folder.iterdir()] == [FILE]
 
 
@@ -82,6 +83,7 @@ def batch(*lengths):
     ("lengths", "row"),
     [
         ([(5, 6), (3, 3)], 0),  # the first that can be read, not the shortest
+        ([(READABLE, READABLE), (3, 3)], 0),
         ([(READABLE + 1, 3), (4, READABLE)], 1),
         ([(3, READABLE + 1), (READABLE, READABLE)], 1),
         ([(60, 50), (40, 45), (30, 70)], 1),  # none can: the shortest, by its longer side

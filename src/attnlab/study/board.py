@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from attnlab.study.forecast import duration, seconds_of, step_of
 from attnlab.study.grid import PlannedRun
+from attnlab.terminal import one_line
 from attnlab.tracking.status import State
 
 QUIET_SECONDS = 20.0  # between lines of a log
@@ -55,7 +56,7 @@ class Board:
     def say(self, text: str) -> None:
         """A line that stays."""
         clear = "\r\x1b[K" if self._live else ""
-        print(clear + text, file=sys.stderr, flush=True)
+        print(clear + one_line(text), file=sys.stderr, flush=True)
 
     def tick(self, running: Iterable[PlannedRun]) -> None:
         """Called each second or so with the runs under way; speaks where it is time to."""

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from attnlab.errors import UserError
+from attnlab.terminal import show
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.status import State
 from attnlab.tracking.wandb_reader import read_wandb
@@ -35,7 +36,7 @@ def sync(output: Path, *, dry_run: bool) -> list[Path]:
     output = output.absolute()
     records = unsynced(output)
     if dry_run or not records:
-        print("\n".join(f"would upload {record}" for record in records) or f"nothing to upload in {output}")
+        show("\n".join(f"would upload {record}" for record in records) or f"nothing to upload in {output}")
         return records
     with wandb_environment(output):
         wandb = import_wandb()

@@ -158,13 +158,16 @@ class Trainer:
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         tokens = sum(batch.target_tokens for batch in batches)
-        total = Losses(torch.zeros(()), torch.zeros(()), 0)
+        smoothed, nll = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         for batch in batches:
             with autocast(train.precision, self.device):
                 hidden = self.model.hidden(batch.src, batch.tgt_in)
-                part = projected_losses(hidden, self.model.projection, batch.tgt_out, train.label_smoothing)
+                part = projected_losses(
+                    hidden, self.model.projection, batch.tgt_out, train.label_smoothing, batch.target_tokens
+                )
             self.scaler.scale(part.smoothed / tokens).backward()
-            total = Losses(total.smoothed + part.smoothed.detach().cpu(), total.nll + part.nll.cpu(), tokens)
+            smoothed, nll = smoothed + part.smoothed.detach(), nll + part.nll
+        total = Losses(smoothed.cpu(), nll.cpu(), tokens)  # on a GPU the one wait of a step, beside the clipping's
         if not math.isfinite(float(total.smoothed)):
             raise Diverged(f"non-finite loss at step {self.progress.step + 1}")
         return total

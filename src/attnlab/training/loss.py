@@ -31,19 +31,26 @@ def losses(logits: Tensor, targets: Tensor, smoothing: float) -> Losses:
     return Losses((1 - smoothing) * nll - smoothing * log_p.mean(dim=-1).sum(), nll.detach(), tokens)
 
 
-def projected_losses(hidden: Tensor, projection: Tensor, targets: Tensor, smoothing: float) -> Losses:
-    """`losses` of the logits hidden [B,T,D] @ projection [V,D]^T, which are never held as a whole."""
-    hidden, targets, tokens = _real(hidden, targets)
+def projected_losses(
+    hidden: Tensor, projection: Tensor, targets: Tensor, smoothing: float, tokens: int | None = None
+) -> Losses:
+    """`losses` of the logits hidden [B,T,D] @ projection [V,D]^T, which are never held as a whole.
+
+    tokens: how many targets are real, where the caller knows it; counting them would wait for a GPU.
+    """
+    hidden, targets, tokens = _real(hidden, targets, tokens)
     smoothed, nll = ProjectedCrossEntropy.apply(hidden, projection, targets, smoothing)
     return Losses(smoothed, nll, tokens)
 
 
-def _real(values: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, int]:
+def _real(values: Tensor, targets: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor, int]:
     """Rows of the real tokens, their targets and their number."""
     values, targets = values.flatten(0, -2), targets.flatten()
-    real = targets != PAD
-    tokens = int(real.sum())
-    return (values, targets, tokens) if tokens == len(targets) else (values[real], targets[real], tokens)
+    tokens = int((targets != PAD).sum()) if tokens is None else tokens
+    if tokens < len(targets):
+        real = targets != PAD
+        values, targets = values[real], targets[real]
+    return values, targets, tokens
 
 
 class ProjectedCrossEntropy(torch.autograd.Function):
