@@ -8,7 +8,7 @@ GPU_PYTHON ?= $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 PIP_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all test-browser lint wheel gpu-bench clean
+.PHONY: demo test test-all test-browser chaos fuzz audit lint wheel gpu-bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/core.stamp
@@ -27,6 +27,23 @@ test-all: $(VENV)/dev.stamp
 test-browser: $(VENV)/browser.stamp
 	command -v chromium > /dev/null || apt-get install -y chromium || echo "no chromium: the tests are skipped"
 	$(BIN)/pytest tests/browser -rs
+
+# Random text files, configs, command lines and damaged run folders: 10,000 cases and more, counted at the end.
+fuzz: $(VENV)/dev.stamp
+	ATTNLAB_FUZZ=full $(BIN)/pytest tests/fuzz --timeout 3600
+
+# Known vulnerabilities of what is installed. pip-audit has an environment of its own, so that it changes nothing here.
+audit: $(VENV)/dev.stamp
+	@if ! $(BIN)/python -c 'import urllib.request; urllib.request.urlopen("https://pypi.org/pypi/pip/json", timeout=9)' 2> /dev/null; \
+	then echo "audit skipped: pypi.org, where pip-audit looks vulnerabilities up, does not answer"; \
+	else $(BIN)/python -m venv $(VENV)/audit \
+	&& $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) pip-audit \
+	&& $(VENV)/audit/bin/pip-audit --skip-editable --path $(VENV)/lib/python3.*/site-packages; fi
+
+# Signals at 60 moments of small sweeps and the faults of docs/faults.md: 6 to 8 minutes on 2 free cores. Prints the seed
+# of its moments; CHAOS_SEED=N repeats them.
+chaos: $(VENV)/dev.stamp
+	CHAOS_MOMENTS=60 $(BIN)/pytest -v -n 0 tests/chaos/test_campaign.py tests/chaos/test_faults.py
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format src tests

@@ -27,6 +27,7 @@ examples:
   attnlab run attention=zero_fill attention.where.layers=[1]    the mistake in the first layer alone
   attnlab run data=files data.dir=path/to/text model=tiny train=multi30k
   attnlab run experiment=demo                           a whole study; seed=1,2 runs it with two seeds
+  attnlab run experiment=demo launch.workers=4          four runs side by side; launch=slurm, launch=ray: see conf/launch
   attnlab run track=none                                no W&B; track.mode=online mirrors it live
 
 `attnlab run --show [overrides]` prints the resolved configuration and the run id and trains nothing.
@@ -248,6 +249,8 @@ def _table(arguments: argparse.Namespace) -> int:
     show(render.markdown(made))
     for path in table.write(made, arguments.out or folder / study.results):
         show(path, file=sys.stderr)
+    if not claims:
+        show(f"attnlab: no claims were judged: there are none in {expected}", file=sys.stderr)
     return 0
 
 
@@ -255,6 +258,10 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.figure is not None:
         from attnlab.report.headline import draw
 
+        if arguments.overrides or arguments.serve:
+            raise UserError(
+                f"--figure: got {arguments.figure} beside a study or --serve, allowed: alone or with --out"
+            )
         show(draw(arguments.figure, arguments.out))
         return 0
     from attnlab.report import command

@@ -14,6 +14,7 @@ from attnlab.config import Config
 from attnlab.convert import convert, exists, no_such_key, refused
 from attnlab.errors import UserError
 from attnlab.rules import check
+from attnlab.texts import refused_texts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -42,6 +43,8 @@ def compose(overrides: list[str]) -> DictConfig:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
+    for problem in refused_texts(overrides, "overrides"):
+        raise UserError(problem)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         try:

@@ -101,11 +101,15 @@ def _fields(kind: type) -> dict[str, Any]:
 
 def _defaults(kind: type) -> dict[str, Any]:
     """What a dataclass itself says of settings that may be left out: newer ones than a run's stored config has."""
-    return {
-        one.name: one.default if one.default is not dataclasses.MISSING else one.default_factory()
-        for one in dataclasses.fields(kind)
-        if one.default is not dataclasses.MISSING or one.default_factory in (dict, list)
-    }
+    given: dict[str, Any] = {}
+    for one in dataclasses.fields(kind):
+        if one.default is not dataclasses.MISSING:
+            given[one.name] = one.default
+        elif one.default_factory is dict:
+            given[one.name] = {}
+        elif one.default_factory is list:
+            given[one.name] = []
+    return given
 
 
 def _type_at(key: str) -> Any:

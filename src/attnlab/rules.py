@@ -19,6 +19,8 @@ from attnlab.config import (
     Source,
 )
 from attnlab.errors import UserError
+from attnlab.identity import plain
+from attnlab.texts import refused_texts
 
 
 def check(config: Config) -> None:
@@ -29,6 +31,7 @@ def check(config: Config) -> None:
 
 def problems(config: Config) -> Iterator[str]:
     """Every broken rule of a config, each as one sentence."""
+    yield from refused_texts(plain(config))
     yield from _data(config.data)
     yield from _model(config.model)
     yield from _attention(config.attention, config.model)

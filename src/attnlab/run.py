@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 
@@ -26,7 +27,7 @@ from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
 from attnlab.errors import UserError
 from attnlab.measure import probe
-from attnlab.measure.alarms import judge
+from attnlab.measure.alarms import judge, judge_text
 from attnlab.measure.bleu import score
 from attnlab.measure.decode import decode
 from attnlab.measure.evaluate import dev_metrics
@@ -165,6 +166,7 @@ def _train_and_score(
         tracker,
         ProgressBar(config.train.steps, trainer.progress.step, _title(config, folder), bar) as progress,
     ):
+        tracker.alarms(judge_text(text.corpus.report))
         looks = _looks(config, text, model, trainer, tracker, folder, asked, progress)
         try:
             if not trained:
@@ -199,7 +201,7 @@ def _take_up(config: Config, folder: RunFolder, text: Text, trainer: Trainer) ->
         return False
     trainer.model.load_state_dict(state["model"])
     trainer.progress.step = state["step"]
-    return True
+    return trainer.progress.step > 0  # without a step all of its records are dropped, and logged again
 
 
 def _title(config: Config, folder: RunFolder) -> str:
@@ -222,14 +224,16 @@ def _looks(
             return {}
         for name, counts in gradient_histograms(model).items():
             tracker.histogram(step, name, LOWEST, HIGHEST, counts)
-        return probe(model, batch, leakage=True)
+        metrics = probe(model, batch, leakage=True)
+        tracker.alarms(judge(metrics))
+        return metrics
 
     return Looks(
         gradients=lambda: parameter_norms(model),
         probe=look_inside,
         evaluate=evaluate,
         record=tracker.log,
-        save=lambda state: checkpoint.save(folder.checkpoint, state),
+        save=lambda state: _save(folder, state),
         stop_asked=lambda: asked.signal is not None,
         progress=progress.update,
     )
@@ -281,8 +285,14 @@ def _score(
         for block, heads in itertools.groupby(maps, key=lambda one: one.name.rpartition("/")[0]):
             items = [(one.name, one.weights.clip(0, 1)) for one in heads]
             tracker.images(step, f"test/attention/{block}", items[:MAX_IMAGES])
-    checkpoint.save(folder.checkpoint, {"model": model.state_dict(), "step": step, "final": True})
+    _save(folder, {"model": model.state_dict(), "step": step, "final": True})
     return results
+
+
+def _save(folder: RunFolder, state: dict[str, Any]) -> None:
+    """A checkpoint stands for all that was logged before it, so that has to be on the disk first."""
+    folder.sync()
+    checkpoint.save(folder.checkpoint, state)
 
 
 class Asked:

@@ -6,8 +6,9 @@ import re
 import sys
 from typing import TextIO
 
-# C0 and C1 controls, line and paragraph separators, and the marks that reorder what is shown (Boucher and Anderson 2021).
-_ACTING = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+# C0 and C1 controls, line and paragraph separators, the marks that reorder what is shown (Boucher and Anderson 2021), and
+# halves of characters, which stand for bytes of an argument that are no UTF-8 and cannot be printed.
+_ACTING = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 CONTROL = re.compile(f"[{_ACTING}]")
 _HIDDEN = re.compile(f"[{_ACTING}]".replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))  # all but tab and line feed
 

@@ -32,15 +32,35 @@ class Trained(NamedTuple):
 
 def find_run(run: str, output: Path) -> tuple[Path, Config]:
     """Folder and config of a run id or folder, before torch is loaded. Raises UserError where no finished run is."""
-    folder = Path(run) if (Path(run) / "config.yaml").exists() else output / "runs" / run
-    if not (folder / "config.yaml").exists():
+    places = (Path(run), output / "runs" / run)
+    folder = next((place for place in places if _exists(place / "config.yaml")), None)
+    if folder is None:
         raise UserError(f"run: got '{run}', allowed: a run id below {output / 'runs'}, or a run's folder")
-    config = typed(cast("DictConfig", OmegaConf.load(folder / "config.yaml")))
+    config = _read_config(folder / "config.yaml")
     status = RunFolder(folder).read_status()
     if status is None or status.state is not State.done:
         found = "unfinished" if status is None else status.state
         raise UserError(f"run: got '{run}', which is {found}, allowed: a run that is done")
     return folder, config
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long for a file
+        return False
+
+
+def _read_config(path: Path) -> Config:
+    try:
+        return typed(cast("DictConfig", OmegaConf.load(path)))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except Exception as error:  # what is no YAML, or no mapping
+        reason = str(error).split("\n")[0][:120]
+        raise UserError(
+            f"{path}: got a damaged file ({type(error).__name__}: {reason}), allowed: as the run wrote it"
+        ) from None
 
 
 def load_run(run: str, output: Path) -> Trained:
@@ -52,9 +72,16 @@ def load_run(run: str, output: Path) -> Trained:
     from attnlab.training import checkpoint
 
     state = checkpoint.load(folder / "checkpoint.pt")
-    tokenizer = Tokenizer((folder / "tokenizer.model").read_bytes())
-    model = build(config.model, config.attention, tokenizer.vocab_size, config.seed)
-    model.load_state_dict(state["model"])
+    try:
+        tokenizer = Tokenizer((folder / "tokenizer.model").read_bytes())
+        model = build(config.model, config.attention, tokenizer.vocab_size, config.seed)
+        model.load_state_dict(state["model"])
+    except Exception as error:  # of files that were cut or exchanged: whatever torch and sentencepiece raise
+        reason = str(error).split("\n")[0][:120]
+        raise UserError(
+            f"run: got '{run}', whose weights, vocabulary and config.yaml do not belong together ({reason}), allowed: a "
+            "run's folder as it was written"
+        ) from None
     return Trained(config, model.eval(), tokenizer)
 
 

@@ -66,7 +66,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)  # milliseconds: a busy machine is slow, not broken
         allowed = target if target.startswith("http://127.0.0.1") else "file:"
         page.on(
             "console",

@@ -148,6 +148,29 @@ def test_states_and_reasons(open_page, tmp_path):
     assert ids(page) == ["damaged"]
 
 
+def test_a_selected_run_is_described(page, made):
+    config = next(
+        p.config for p in made.runs if p.config.attention.name == "zero_fill" and p.config.seed == 2
+    )
+    run = folder_of(config).path.name
+    page.locator(f"#runs tr[data-run='{run}'] button").click()
+    text = page.locator(".details").inner_text()
+    for expected_text in (run, "the model sees the future", "attention.mask_fill", "zero_fill"):
+        assert expected_text in text
+    page.keyboard.press("Escape")
+    assert page.locator(".details").inner_text() == ""
+
+
+@pytest.mark.parametrize(
+    "address", ["columns=%5B%22se", "columns=1&group=%7B%7D&sort=3", "cell=99&run=none", "cell=-1"]
+)
+def test_an_address_that_was_cut_or_changed(open_page, runs_html, made, tmp_path, address):
+    path = tmp_path / "runs.html"
+    path.write_text(runs_html, encoding="utf-8")
+    page = open_page(f"{path.as_uri()}#{address}")
+    assert sorted(ids(page)) == expected(made)
+
+
 def test_no_runs(open_page, tmp_path):
     page = open_page(html_page(vars(Reader(tmp_path).page("all runs")), "runs"))
     assert "There are no runs below" in page.locator("#runs").inner_text()

@@ -3,10 +3,15 @@
 import csv
 import io
 import re
+from dataclasses import replace
 
 import pytest
+from made_runs import lab, write
 
+from attnlab.report.html import page as html_page
+from attnlab.report.study import study_page
 from attnlab.study import render, table
+from attnlab.study.grid import PlannedRun
 
 PANELS = [
     "Verdicts",
@@ -279,3 +284,29 @@ def test_no_part_is_wider_than_the_screen(open_page, study_html, width, scheme):
     assert paper == ("rgb(255, 254, 250)" if scheme == "light" else "rgb(21, 23, 26)")
     ink = page.locator(PLOTS).first.evaluate("(plot) => plot.layout.font.color")
     assert ink == ("#1b1b1b" if scheme == "light" else "#f0ede4")
+
+
+def test_results_along_a_factor(open_page, tmp_path):
+    """Three learning rates: marks at the table's means, bars as long as its intervals."""
+    made = lab(tmp_path / "outputs", ["correct"], [1, 2])
+    cells = []
+    for rate in (0.0003, 0.001, 0.003):
+        for planned in made.runs:
+            config = replace(planned.config, train=replace(planned.config.train, lr=rate))
+            cells.append(PlannedRun(("attention=correct", f"train.lr={rate}", f"seed={config.seed}"), config))
+            write(config)
+    shown = study_page(replace(made.study, cells=cells), made.overrides, [])
+    page = scrolled(open_page(html_page(vars(shown), "t")))
+    assert page.locator("#table th bdi").first.inner_text() == "correct train.lr=0.0003"
+    assert page.locator("#legend .arm").first.inner_text() == "correct lr=0.0003"
+    trace = page.evaluate("document.getElementById('along-train.lr').querySelector('.plot').data[0]")
+    numbers = [row[0].number for row in shown.rows]
+    assert trace["x"] == [0.0003, 0.001, 0.003]
+    assert trace["y"] == [number.value for number in numbers]
+    assert trace["error_y"]["array"] == pytest.approx([number.high - number.value for number in numbers])
+    layout = page.evaluate("document.getElementById('along-train.lr').querySelector('.plot').layout.xaxis")
+    assert (layout["type"], layout["title"]["text"], layout["tickvals"]) == (
+        "log",
+        "train.lr",
+        [0.0003, 0.001, 0.003],
+    )

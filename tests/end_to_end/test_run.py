@@ -136,6 +136,16 @@ def test_a_run_that_was_trained_but_not_finished_is_scored_again(small):
     assert run(load(small), bar=False).status.results == first.status.results
 
 
+def test_a_run_of_no_steps_that_was_not_finished_keeps_what_it_saw_before_the_first(small):
+    config = load([*small, "train.steps=0", "train.warmup=0"])
+    folder = run(config, bar=False).folder
+    records, media = timeless(folder.read_metrics()), folder.media.path.read_bytes()
+    (folder.path / "status.json").unlink()
+    run(config, bar=False)
+    assert timeless(folder.read_metrics()) == records
+    assert folder.media.path.read_bytes() == media
+
+
 def test_another_vocabulary_is_refused_on_resuming(small):
     first = run(load(small), bar=False)
     (first.folder.path / "status.json").unlink()

@@ -2,12 +2,14 @@ import math
 
 import pytest
 
-from attnlab.measure.alarms import judge
+from attnlab.config import Site
+from attnlab.measure.alarms import judge, judge_text
 
 HEALTHY = {
     "dev/nll": 1.9, "dev/prefix_nll": 1.91, "dev/leak_gap": 1e-6, "dev/accuracy": 0.6, "test/prefix/bleu": 24.6,
     "test/prefix/distinct": 0.97, "test/prefix/empty": 0.0, "test/cached/bleu": 24.6, "test/cached/distinct": 0.97,
-    "test/cached/empty": 0.0,
+    "test/cached/empty": 0.0, "test/prefix/tied": 0.01, "test/cached/tied": 0.0, "probe/empty_rows/encoder": 0.0,
+    "probe/empty_rows/decoder": 0.0, "probe/empty_rows/cross": 0.0,
 }  # fmt: skip
 
 
@@ -40,6 +42,10 @@ def test_a_healthy_run_raises_none():
         ({"test/cached/distinct": 0.09}, "collapse"),
         ({"test/prefix/empty": 0.06}, "empty"),
         ({"test/prefix/empty": math.nan}, "empty"),
+        ({"test/cached/tied": 0.21}, "tied outputs"),
+        ({"test/cached/tied": math.nan}, "tied outputs"),
+        ({"probe/empty_rows/decoder": 0.001}, "empty rows"),
+        ({"probe/empty_rows/cross": math.nan}, "empty rows"),
     ],
 )
 def test_each_sign_raises_one_sentence(change, words):
@@ -65,12 +71,30 @@ def test_what_is_judged_is_what_the_metrics_allow():
     assert judge(at_an_evaluation) == {"leak": None, "loss": None}
     kinds = {"leak", "loss"} | {
         f"{sign}/{protocol}"
-        for sign in ("accuracy", "collapse", "empty")
+        for sign in ("accuracy", "collapse", "tied", "empty")
         for protocol in ("prefix", "cached")
     }
+    kinds |= {f"rows/{site}" for site in Site}
     assert judge(HEALTHY) == dict.fromkeys(kinds)
     leaking, worse = (judge(HEALTHY | {"dev/leak_gap": gap}) for gap in (1.5, 2.5))
     assert leaking.keys() == worse.keys() == kinds
     assert "1.50 nats" in leaking["leak"]
     assert "2.50 nats" in worse["leak"]
     assert all(leaking[kind] is None for kind in kinds - {"leak"})
+
+
+@pytest.mark.parametrize(
+    ("counts", "dropped", "raised"),
+    [((0, 0), 0, False), ((2, 1), 0, True), ((0, 1), 0, True), ((2, 1), 3, False)],
+)
+def test_R37_copies_of_the_test_set_that_are_trained_on_are_an_alarm(counts, dropped, raised):
+    report = {
+        "train/dropped_overlap": dropped,
+        "overlap/dev/exact": 0, "overlap/dev/normalized": 0, "overlap/dev/source_only": 9,
+        "overlap/test/exact": counts[0], "overlap/test/normalized": counts[1], "overlap/test/source_only": 9,
+    }  # fmt: skip
+    judged = judge_text(report)
+    assert judged["overlap/dev"] is None
+    assert (judged["overlap/test"] is not None) == raised
+    if raised:
+        assert f"{sum(counts)} training pairs" in judged["overlap/test"]

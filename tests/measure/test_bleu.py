@@ -52,10 +52,11 @@ def test_metric_names_carry_split_and_protocol():
     metrics = score(["a b c d", "", "a b c d", "e"], [*REFERENCES[:3], REFERENCES[0]]).metrics(
         Protocol.cached
     )
-    names = ["bleu", "bleu_lower", "chrf", "length_ratio", "empty", "distinct", "sentences"]
+    names = ["bleu", "bleu_lower", "chrf", "length_ratio", "empty", "distinct", "tied", "sentences"]
     assert list(metrics) == [f"test/cached/{name}" for name in names]
     assert metrics["test/cached/empty"] == 0.25
     assert metrics["test/cached/distinct"] == 0.75
+    assert metrics["test/cached/tied"] == 0.5
     assert metrics["test/cached/sentences"] == 4
     assert all(type(value) is float for value in metrics.values())
 

@@ -84,6 +84,11 @@ def test_another_file_is_one_sentence(tmp_path, capsys, content, says):
     assert error.count("\n") == 1
 
 
+def test_it_stands_alone(table, capsys):
+    assert main(["report", "experiment=demo", "--figure", str(table)]) == 2
+    assert "allowed: alone or with --out" in capsys.readouterr().err
+
+
 def test_an_ending_that_is_no_picture(table, capsys):
     assert main(["report", "--figure", str(table), "--out", "headline.doc"]) == 2
     assert ".png, .svg or .pdf" in capsys.readouterr().err

@@ -95,7 +95,10 @@ def test_modules_import_what_earlier_ones_export():
         imports = re.findall(r"import \{([^}]*)\} from \"\./(\w+)\.js\";", text)
         assert len(imports) == len(re.findall(r"^import", text, re.MULTILINE))
         for names, source in imports:
-            assert {one.strip() for one in names.split(",")} <= exported[source], (name, source)
+            assert {one.strip() for one in names.split(",") if one.strip()} <= exported[source], (
+                name,
+                source,
+            )
         exported[name] = set(
             re.findall(r"^export (?:const|let|function|async function) (\w+)", text, re.MULTILINE)
         )

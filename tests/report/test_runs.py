@@ -127,6 +127,18 @@ def test_the_version_changes_with_a_run_alone(made):
     assert reader.version() != before
 
 
+def test_the_version_changes_when_a_run_is_killed(made):
+    """No file changes then; its lock is free."""
+    reader, folder = Reader(made.output), folder_of(made.runs[0].config)
+    with folder.locked():
+        folder.save_status(Status(State.running, step=20))
+        assert {run.state for run in reader.page("t").runs} == {"done", "running"}
+        alive = reader.version()
+        assert reader.version() == alive
+    assert reader.version() != alive
+    assert {run.state for run in reader.page("t").runs} == {"done", "interrupted"}
+
+
 def test_a_run_is_read_again_when_it_has_changed(made):
     reader = Reader(made.output)
     first = reader.page("t")

@@ -53,6 +53,7 @@ def test_time_is_that_of_the_cells_other_seeds_else_of_runs_of_the_same_size(stu
     half = run_of(study, "correct", 2, 16)
     make(half, State.interrupted, step=500)
     assert forecast.seconds_left(half) == 50
+    assert forecast.seconds_left(run_of(study, "correct", 1, 8)) == 60  # made afresh by force=true
 
 
 def test_a_run_of_several_sessions_or_that_diverged_tells_no_time(study):

@@ -9,7 +9,8 @@ import attnlab
 from attnlab.tracking.code_digest import COUNTED, bare, code_digest, digest_of, read_sources
 
 PACKAGE = Path(attnlab.__file__).parent
-DECIDE_NOTHING = {"config", "identity", "errors", "progress", "tracking"}  # the module's docstring says why
+# The docstring of code_digest.py says why.
+DECIDE_NOTHING = {"config", "identity", "errors", "progress", "tracking", "terminal", "texts"}
 
 SOURCE = '''"""A module.
 

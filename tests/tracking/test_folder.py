@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -19,7 +20,7 @@ from tracking_example import Child, child_command, child_environment, make_confi
 from attnlab.errors import UserError
 from attnlab.identity import plain
 from attnlab.tracking import files
-from attnlab.tracking.files import dump_json, number, write_atomic
+from attnlab.tracking.files import CannotWrite, dump_json, number, write_atomic
 from attnlab.tracking.folder import RunBusy, RunFolder
 from attnlab.tracking.status import State, Status
 
@@ -66,10 +67,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     write_atomic(path, "old")
 
     def fail(*arguments: object) -> None:
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files.os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(CannotWrite, match=r"^output: cannot write .*status\.json \(No space left on device\)"):
         write_atomic(path, "new, but longer")
     assert path.read_text() == "old"
     assert [file.name for file in path.parent.iterdir()] == ["status.json"]
@@ -93,6 +94,24 @@ def test_the_lock_of_a_killed_process_is_free_at_once(output: Path, holder: subp
     with folder.locked():
         assert folder.state() is State.running
     assert folder.read_status().step == 7
+
+
+def test_what_a_kill_left_half_written_is_gone_when_the_run_goes_on(output: Path, child: Child) -> None:
+    result = child(
+        "import os, signal\n"
+        "from attnlab.tracking import files\n"
+        "folder = make_folder(output)\n"
+        "folder.save_translations('test.prefix', ['eins'])\n"
+        "files.os.fsync = lambda number: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "folder.save_translations('test.prefix', ['zwei'])\n"
+    )
+    assert result.returncode == -signal.SIGKILL
+    folder = RunFolder(output / "runs" / "0123456789")
+    (left,) = folder.path.rglob(".*.tmp")
+    assert left.parent.name == "translations"
+    folder.create()
+    assert [path.name for path in folder.path.rglob("*") if path.is_file()] == ["test.prefix.txt"]
+    assert folder.read_translations("test.prefix") == ["eins"]
 
 
 def test_the_lock_is_free_after_the_block(output: Path) -> None:
@@ -195,6 +214,21 @@ def test_rewind_drops_numbers_pictures_and_tables_after_the_step(output: Path) -
     folder.rewind(-1)
     assert folder.read_metrics() == []
     assert folder.read_media() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a lock file of another user's: only root can make one")
+def test_the_status_is_believed_where_the_lock_may_not_be_opened(output: Path) -> None:
+    folder = make_folder(output)
+    for parent in (output, *output.parents[:3]):  # pytest's folders are closed to others
+        parent.chmod(0o755)
+    with folder.locked():
+        folder.save_status(Status(State.running))
+    os.seteuid(65534)
+    try:
+        assert RunFolder(folder.path).state() is State.running
+    finally:
+        os.seteuid(0)
+    assert folder.state() is State.interrupted
 
 
 @pytest.mark.parametrize("place", ["below a file", "in /proc", "read only"])

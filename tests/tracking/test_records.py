@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import math
+import resource
 from pathlib import Path
 
 import pytest
 
+from attnlab.errors import UserError
+from attnlab.tracking.files import CannotWrite
 from attnlab.tracking.records import RecordFile, read_metrics, read_records
 
 
@@ -58,5 +61,29 @@ def test_a_missing_or_empty_file_has_no_records(tmp_path: Path) -> None:
 def test_damage_before_the_end_is_an_error_that_names_the_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 1}\n' + line + '\n{"step": 3}\n')
-    with pytest.raises(ValueError, match="line 2"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl, line 2: got .* damaged"):
         read_metrics(path)
+    with pytest.raises(UserError, match="line 2"):
+        RecordFile(path).rewind(9)
+    assert path.read_text().endswith(line + '\n{"step": 3}\n')  # nothing of it was written over
+
+
+def test_a_disk_that_takes_a_part_of_a_line_costs_that_line_alone(tmp_path: Path) -> None:
+    """The limit on a file's size stands for the full disk: the last write that fits is cut short, the next one fails."""
+    path = tmp_path / "metrics.jsonl"
+    file = RecordFile(path)
+    for step in range(2):
+        file.append({"step": step})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, before[1]))
+    try:
+        with pytest.raises(CannotWrite, match=r"cannot write .*metrics\.jsonl \("):
+            file.append({"step": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    file.close()
+    assert path.read_bytes().endswith(b'{"ste')
+    assert [record["step"] for record in read_records(path)] == [0, 1]
+    file.rewind(1)
+    file.append({"step": 2})
+    assert [record["step"] for record in read_records(path)] == [0, 1, 2]

@@ -265,6 +265,24 @@ def test_a_diverged_run_has_the_step_at_which_it_diverged(folder: RunFolder, con
     assert (status.step, folder.read_status().step) == (17, 17)
 
 
+@pytest.mark.parametrize("state", [State.done, State.diverged, State.failed, State.interrupted])
+def test_a_result_is_stated_once_the_mirror_has_it_and_any_other_end_at_once(
+    folder: RunFolder, config: Config, state: State
+) -> None:
+    """A kill while the mirror closes must leave a run that is taken up again, or its last numbers stay unmirrored."""
+    seen: list[State] = []
+
+    class Mirror:
+        def finish(self, told: State, **counts: int | None) -> None:
+            seen.extend((told, folder.read_status().state))
+
+    with make_tracker(folder, config) as tracker:
+        tracker._mirror = Mirror()
+        tracker.finish(state)
+    assert seen == [state, State.running if state in (State.done, State.diverged) else state]
+    assert folder.read_status().state is state
+
+
 def test_leaving_without_finish_is_an_error(folder: RunFolder, config: Config) -> None:
     with pytest.raises(RuntimeError, match="finish"), make_tracker(folder, config):
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import logging
 import os
@@ -34,6 +35,7 @@ def make_once(
             return content
         content = make()
         try:
+            _remove_unfinished(path)
             _replace(path, content)
         except OSError as error:
             log.warning("%s cannot be kept (%s); this run goes on without the cache", path, error)
@@ -62,6 +64,12 @@ def _locked(path: Path, timeout: float) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _remove_unfinished(path: Path) -> None:
+    """What a kill in the midst of `_replace` left; this process makes the file now, so nobody else does."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        left.unlink(missing_ok=True)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -155,8 +155,10 @@ def _jsonl(path: Path, lines: list[str], src: str, tgt: str, counts: dict[str, i
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{path}, line {number}: not JSON ({error.msg}).") from error
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets 5,000 deep
+            raise UserError(
+                f"{path}, line {number}: not JSON ({str(error).partition(': line')[0]})."
+            ) from error
         for side, code in zip(sides, (src, tgt), strict=True):
             text = row[code] if isinstance(row, dict) and code in row else None
             if not isinstance(text, str) or not _encodable(text):

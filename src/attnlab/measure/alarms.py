@@ -1,10 +1,13 @@
-"""Signs that a run did not learn to translate, whatever its teacher-forced loss says."""
+"""Signs that a run's numbers are not what they seem: a leak, a collapse, rows without a key, test sentences in train.
+
+The sentences stand in the run's status, and from there beside its numbers in every table and page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attnlab.config import Protocol
+from attnlab.config import Protocol, Site
 
 LEAK_GAP = 0.1  # nats a token: an arm that does not leak has 1e-6, the mildest mistake of the pilot 0.37
 TOO_GOOD_LOSS = 0.5  # times dev/prefix_nll: relative, so that an easy corpus with a low loss raises nothing
@@ -12,6 +15,7 @@ TOO_GOOD_ACCURACY = 0.5  # a model that gets half of the tokens right in context
 BLEU_FLOOR = 2.0  # ... has more BLEU than this when it runs free
 FEW_DISTINCT = 0.1
 MANY_EMPTY = 0.05
+MANY_TIED = 0.2  # a fifth of a test set is one sentence in no honest translation
 
 
 def judge(metrics: Mapping[str, float]) -> dict[str, str | None]:
@@ -34,8 +38,26 @@ def judge(metrics: Mapping[str, float]) -> dict[str, str | None]:
             f"teacher-forced loss too good to be true: {nll:.3f} nats, less than {TOO_GOOD_LOSS:.0%} of the "
             f"{prefix_nll:.3f} nats scored from the prefix"
         )  # fmt: skip
+    for site in Site:
+        if f"probe/empty_rows/{site}" in metrics:
+            share = metrics[f"probe/empty_rows/{site}"]
+            judged[f"rows/{site}"] = None if share <= 0 else (
+                f"empty rows: {share:.1%} of the queries of {site} attention have no key with weight"
+            )  # fmt: skip
     for protocol in Protocol:
         judged |= _judge_translations(metrics, protocol)
+    return judged
+
+
+def judge_text(report: Mapping[str, int | str]) -> dict[str, str | None]:
+    """Like `judge`, of a corpus' report: training pairs that stand in dev or test too, and were kept."""
+    judged: dict[str, str | None] = {}
+    for name in ("dev", "test"):
+        copies = int(report[f"overlap/{name}/exact"]) + int(report[f"overlap/{name}/normalized"])
+        kept = copies > 0 and report["train/dropped_overlap"] == 0
+        judged[f"overlap/{name}"] = None if not kept else (
+            f"overlap: {copies} training pairs stand in the {name} set too and are trained on (data.overlap=keep)"
+        )  # fmt: skip
     return judged
 
 
@@ -53,6 +75,12 @@ def _judge_translations(metrics: Mapping[str, float], protocol: Protocol) -> dic
         judged[f"collapse/{protocol}"] = None if distinct >= FEW_DISTINCT else (
             f"collapse: only {distinct:.1%} of the translations by protocol {protocol} differ "
             f"(limit {FEW_DISTINCT:.0%})"
+        )  # fmt: skip
+    if f"{name}/tied" in metrics:
+        tied = metrics[f"{name}/tied"]
+        judged[f"tied/{protocol}"] = None if tied <= MANY_TIED else (
+            f"tied outputs: {tied:.0%} of the translations by protocol {protocol} are one and the same text "
+            f"(limit {MANY_TIED:.0%})"
         )  # fmt: skip
     if f"{name}/empty" in metrics:
         empty = metrics[f"{name}/empty"]

@@ -6,6 +6,7 @@ tokenises by 13a, is the one to put beside published scores of tokenised, lower-
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,13 +28,14 @@ class Scores:
     length_ratio: float  # tokens of the translations / tokens of the references
     empty: float  # share of translations without text
     distinct: float  # different translations / translations
+    tied: float  # share of translations that are the text which stands most often; 0 where each stands once
     sentences: int
     signatures: dict[str, str]  # by the names bleu, bleu_lower, chrf: version, case, tokeniser, smoothing
     warnings: list[str]  # a sentence each
 
     def metrics(self, protocol: Protocol, split: str = "test") -> dict[str, float]:
         """The numbers by metric name."""
-        names = ("bleu", "bleu_lower", "chrf", "length_ratio", "empty", "distinct", "sentences")
+        names = ("bleu", "bleu_lower", "chrf", "length_ratio", "empty", "distinct", "tied", "sentences")
         return {f"{split}/{protocol}/{name}": float(getattr(self, name)) for name in names}
 
 
@@ -58,6 +60,11 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
     metrics = {"bleu": cased, "bleu_lower": BLEU(force=True, lowercase=True), "chrf": CHRF()}
     hyp, ref = list(hypotheses), [list(references)]
     results = {name: metric.corpus_score(hyp, ref) for name, metric in metrics.items()}
+    if results["bleu"].ref_len == 0:  # sacreBLEU drops "<skipped>"
+        raise UserError(
+            "references of the test set: got lines without a token, allowed: text to score against"
+        )
+    most = Counter(hypotheses).most_common(1)[0][1]
     longest = max(len(cased.tokenizer(line).split()) for line in references)
     return Scores(
         # rounded: identical text has a BLEU of 100.00000000000004
@@ -65,6 +72,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
         length_ratio=results["bleu"].sys_len / results["bleu"].ref_len,
         empty=sum(not line.strip() for line in hypotheses) / len(hypotheses),
         distinct=len(set(hypotheses)) / len(hypotheses),
+        tied=most / len(hypotheses) if most > 1 else 0.0,
         sentences=len(hypotheses),
         signatures={name: str(metric.get_signature()) for name, metric in metrics.items()},
         warnings=_warnings(hypotheses, references, longest),

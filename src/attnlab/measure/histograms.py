@@ -22,8 +22,8 @@ def gradient_histograms(model: Transformer) -> dict[str, list[int]]:
     `train/grad_log10/<w_q|w_k|w_v|w_o>/<site>`: the matrix (no bias) in all layers of the site;
     `.../feed_forward/<encoder|decoder>`: both matrices of all layers; `.../embedding`: the embeddings and the
     projection to the vocabulary, a shared one counted once; `.../rest`: biases, norms and all else. Bin i is
-    [LOWEST + i/4, LOWEST + (i+1)/4); the first and the last also hold what lies beyond, zeros in the first; NaN is in
-    none.
+    [LOWEST + i/4, LOWEST + (i+1)/4); the first and the last also hold what lies beyond: zeros in the first, infinities
+    and NaN in the last, so that every entry is in the picture.
     """
     attention = {
         f"{name}.{part}.weight": f"{part}/{block.site}"
@@ -48,8 +48,7 @@ def _group(name: str) -> str:
 
 
 def _counts(gradient: Tensor) -> list[int]:
-    exponents = gradient.abs().float().log10().clamp(LOWEST, HIGHEST)
-    exponents = exponents[~exponents.isnan()]
+    exponents = gradient.abs().float().log10().nan_to_num(nan=HIGHEST).clamp(LOWEST, HIGHEST)
     bins = ((exponents - LOWEST) * (BINS / (HIGHEST - LOWEST))).long().clamp(max=BINS - 1)
     counts: list[int] = bincount(bins, minlength=BINS).tolist()
     return counts

@@ -15,7 +15,8 @@ from attnlab.errors import UserError
 # In the order in which they are put together: a module imports from earlier ones alone.
 MODULES = (
     "dom", "numbers", "state", "marks", "chart", "table", "legend", "heat", "claims", "ablation", "curves", "entropy",
-    "gradients", "leak", "parallel", "maps", "translations", "provenance", "study", "query", "groups", "explorer", "main",
+    "gradients", "leak", "response", "parallel", "maps", "translations", "provenance", "study", "query", "groups",
+    "run_tables", "run_charts", "explorer", "main",
 )  # fmt: skip
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:const|let|function|async function) (\w+))", re.MULTILINE)

@@ -72,9 +72,13 @@ class Reader:
     _kept: dict[str, tuple[tuple[float, ...], ReadRun]] = field(default_factory=dict)
 
     def version(self, only: Set[str] | None = None) -> str:
-        """A text that changes whenever a run does."""
-        times = [(path.name, *_times(path)) for path in self._folders() if only is None or path.name in only]
-        return hashlib.sha256(repr(times).encode()).hexdigest()[:16]
+        """A text that changes whenever a run does, or is killed: that changes no file."""
+        now = [
+            (path.name, _times(path), self._still_runs(path))
+            for path in self._folders()
+            if only is None or path.name in only
+        ]
+        return hashlib.sha256(repr(now).encode()).hexdigest()[:16]
 
     def page(self, title: str, only: Set[str] | None = None) -> RunsPage:
         """All runs, or those with these ids, in the order of their ids."""
@@ -107,10 +111,17 @@ class Reader:
             if not _inside(path, self._root())
         ]
 
-    def _read(self, path: Path) -> ReadRun:
-        times = _times(path)
+    def _still_runs(self, path: Path) -> bool:
+        """Whether a run that was running when it was read is so still."""
         kept = self._kept.get(path.name)
-        # A run that was killed changes no file: whether it still runs must be asked anew.
+        return (
+            kept is not None
+            and kept[1].listed.state == State.running
+            and self._read(path).listed.state == State.running
+        )
+
+    def _read(self, path: Path) -> ReadRun:
+        times, kept = _times(path), self._kept.get(path.name)
         if kept is None or kept[0] != times or kept[1].listed.state == State.running:
             kept = (times, _read_run(path))
             self._kept[path.name] = kept

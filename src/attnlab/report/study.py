@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.config import Config
 from attnlab.identity import plain
@@ -19,7 +18,7 @@ from attnlab.study.cells import SeedRun
 from attnlab.study.claims import Claim, Judged
 from attnlab.study.grid import Study
 from attnlab.study.render import LEGEND, VERDICTS
-from attnlab.study.table import Column, Row, StudyTable, build
+from attnlab.study.table import Column, Row, build
 from attnlab.tracking.status import State
 
 CURVES = (
@@ -47,6 +46,23 @@ class ShownCell:
     total: int
     state: str
     alarms: list[str]
+
+
+@dataclass(frozen=True)
+class ShownColumn:
+    metric: str
+    title: str
+    compared: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell's number in one column, its difference to the control with Holm's p, and, of a share, the exact interval."""
+
+    number: Number | None
+    exact: str | None
+    difference: Number | None
+    p: str | None
 
 
 @dataclass(frozen=True)
@@ -86,8 +102,8 @@ class StudyPage:
     control: str | None
     cells: list[ShownCell]
     runs: list[ShownRun]
-    columns: list[dict[str, Any]]
-    rows: list[list[dict[str, Any]]]
+    columns: list[ShownColumn]
+    rows: list[list[Entry]]
     claims: list[ShownClaim]
     legend: str
     verdicts: str
@@ -117,14 +133,26 @@ def study_page(
         if run.status.state is State.done and (lines := head_lines(records)):
             heads.setdefault(place, []).append(lines)
     return StudyPage(
-        "study", table.study, table.question, table.control, [_cell(row) for row in table.rows],
-        [_run(place, run, table.columns, axes[:AXES]) for place, run in runs],
-        [{"metric": c.metric, "title": c.title, "compared": c.compared} for c in table.columns],
-        [_numbers(row, table.columns) for row in table.rows], [_claim(one) for one in table.claims],
-        LEGEND, VERDICTS, [*([table.missing] if table.missing else []), *table.notes], axes[:AXES], axes[AXES:], curves, head_entropies(heads),
-        cell_maps(cells), translations_of([run for _, run in runs], study.base.decode.protocols),
-        _provenance(table),
-    )  # fmt: skip
+        kind="study",
+        title=table.study,
+        question=table.question,
+        control=table.control,
+        cells=[_cell(row) for row in table.rows],
+        runs=[_run(place, run, table.columns, axes[:AXES]) for place, run in runs],
+        columns=[ShownColumn(c.metric, c.title, c.compared) for c in table.columns],
+        rows=[[_entry(row, column) for column in table.columns] for row in table.rows],
+        claims=[_claim(one) for one in table.claims],
+        legend=LEGEND,
+        verdicts=VERDICTS,
+        notes=[*([table.missing] if table.missing else []), *table.notes],
+        axes=axes[:AXES],
+        left_out_axes=axes[AXES:],
+        curves=curves,
+        heads=head_entropies(heads),
+        maps=cell_maps(cells),
+        translations=translations_of([run for _, run in runs], study.base.decode.protocols),
+        provenance=[("study", table.study), *table.origin.lines],
+    )
 
 
 def _cell(row: Row) -> ShownCell:
@@ -177,24 +205,18 @@ def _axes(configs: Sequence[Config]) -> list[str]:
     ]  # fmt: skip
 
 
-def _numbers(row: Row, columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """One entry a column: its number, if it has one, its difference to the control, and the exact interval."""
-    entries: list[dict[str, Any]] = []
-    for column in columns:
-        one, compared = row.estimates.get(column.metric), row.differences.get(column.metric)
-        entry: dict[str, Any] = {
-            "number": number(one, column.digits) if one else None,
-            "difference": None,
-            "p": None,
-        }
-        if column.metric.endswith("/empty") and row.exact_empty is not None and one is not None:
-            low, high = row.exact_empty.low, row.exact_empty.high
-            entry["exact"] = f"[{text(low, column.digits)}, {text(high, column.digits)}]"
-        if column.compared and compared is not None:
-            entry["difference"] = number(compared.estimate, column.digits, "+")
-            entry["p"] = None if math.isnan(compared.p_holm) else f"{compared.p_holm:.2g}"
-        entries.append(entry)
-    return entries
+def _entry(row: Row, column: Column) -> Entry:
+    one, compared = row.estimates.get(column.metric), row.differences.get(column.metric)
+    exact = None
+    if column.metric.endswith("/empty") and row.exact_empty is not None and one is not None:
+        ends = (text(end, column.digits) for end in (row.exact_empty.low, row.exact_empty.high))
+        exact = f"[{', '.join(ends)}]"
+    if not column.compared or compared is None:
+        return Entry(number(one, column.digits) if one else None, exact, None, None)
+    p = None if math.isnan(compared.p_holm) else f"{compared.p_holm:.2g}"
+    return Entry(
+        number(one, column.digits) if one else None, exact, number(compared.estimate, column.digits, "+"), p
+    )
 
 
 def _claim(one: Judged) -> ShownClaim:
@@ -205,7 +227,3 @@ def _claim(one: Judged) -> ShownClaim:
         f"{claim.direction} {bounds}", (finite(claim.region.low), finite(claim.region.high)), one.verdict, one.reason,
         claim.source, claim.cells, [number(e, 4) for e in one.estimates],
     )  # fmt: skip
-
-
-def _provenance(table: StudyTable) -> list[tuple[str, str]]:
-    return [("study", table.study), *table.origin.lines]

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 
-from attnlab.study.forecast import duration, seconds_of, step_of
+from attnlab.study.forecast import duration, seconds_of, step_of, steps_kept
 from attnlab.study.grid import PlannedRun
 from attnlab.terminal import one_line
 from attnlab.tracking.status import State
@@ -27,7 +27,7 @@ class Board:
         self._left = dict(self._runs)
         self._running: set[str] = set()
         self._failed = 0
-        self._begun = {name: step_of(run.folder) for name, run in self._runs.items()}
+        self._begun = {name: steps_kept(run.folder) for name, run in self._runs.items()}
         self._steps = dict(self._begun)
         self._started = self._spoke = time.monotonic()
         self._live = sys.stderr.isatty()

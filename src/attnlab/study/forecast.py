@@ -30,7 +30,7 @@ class Forecast:
         if known is None:
             return None
         steps = max(run.config.train.steps, 1)
-        return mean(known) * (1 - min(step_of(run.folder), steps) / steps)
+        return mean(known) * (1 - min(steps_kept(run.folder), steps) / steps)
 
 
 def seconds_of(folder: RunFolder) -> float | None:
@@ -53,6 +53,11 @@ def step_of(folder: RunFolder) -> int:
         whole = file.read().rpartition(b"\n")[0]  # a line that is being written has no end yet
     last = whole.rpartition(b"\n")[2]
     return int(json.loads(last)["step"]) if last.startswith(b"{") else 0
+
+
+def steps_kept(folder: RunFolder) -> int:
+    """The steps that a launch need not train again: none of a run with a result, which force=true makes afresh."""
+    return 0 if folder.state() in (State.done, State.diverged) else step_of(folder)
 
 
 def duration(seconds: float) -> str:

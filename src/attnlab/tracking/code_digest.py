@@ -4,7 +4,7 @@ A commit says too much: one that mends a sentence of the docs, a table or a comm
 same experiment. Counted is what stands between the configuration and the numbers: text, model, training, measuring,
 scoring, random streams, devices. Left out are
 - config, compose, identity, rules: every value they hand over is in the run id already;
-- tracking, progress, errors: they store and show numbers and make none;
+- tracking, progress, terminal, texts, errors: they store and show numbers and make none;
 - study, inspection, theory and the command line: they read finished runs. theory/jacobian.py is a probe's formula and
   counts.
 Comments and docstrings do not count either: correcting one is no other experiment.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,22 @@ from attnlab.errors import UserError
 
 # JSON has no NaN and no infinity, and Python's bare `NaN` breaks jq, JavaScript and pandas.
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class CannotWrite(UserError):
+    """The disk is full or may not be written to. Nothing is wrong with the run: once there is room, it goes on."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises CannotWrite in place of the operating system's OSError, naming `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(
+            f"output: cannot write {path} ({error.strerror or error}), allowed: a place with room that you may write "
+            "to; then the same command goes on"
+        ) from error
 
 
 def dump_json(value: Any, indent: int | None = None) -> str:
@@ -28,32 +47,43 @@ def number(value: float | str) -> float:
     return _NON_FINITE[value]
 
 
-def write_atomic(path: Path, data: str | bytes) -> None:
-    """Replace `path` by `data` in one step: whoever opens it finds the old content or the new, even after a crash."""
+def write_atomic(path: Path, data: str | bytes | memoryview) -> None:
+    """Replace `path` by `data` in one step: whoever opens it finds the old content or the new, even after a crash.
+
+    Raises CannotWrite, with the old content in place. A kill may leave the temporary file: see `remove_unfinished`.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb") as file:
-            file.write(data.encode("utf-8") if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with writing(path):
+            with open(temporary, "wb") as file:
+                file.write(data.encode("utf-8") if isinstance(data, str) else data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def require_writable(folder: Path) -> None:
-    """Create `folder` and try a write in it. Raises UserError naming the path.
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a kill in the midst of `write_atomic` left below `folder`, in which nobody else may be writing."""
+    for temporary in folder.rglob(".*.tmp"):
+        temporary.unlink(missing_ok=True)
 
-    Tried, not asked: `os.access` says yes for root on a read-only file system, and for a full disk.
+
+def require_writable(folder: Path) -> None:
+    """Create `folder` and try a write in it. Raises CannotWrite naming the path.
+
+    Tried, not asked: `os.access` says yes for root on a read-only file system, and for a full disk. The file that is
+    tried has no name where the system can do that, so that a kill leaves none.
     """
-    probe = folder / f".probe.{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"attnlab")
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"attnlab")
+            probe.flush()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UserError(
+        raise CannotWrite(
             f"output: cannot write into {folder} ({reason}); give a folder that you may write to, "
             "such as output=~/attnlab-outputs"
         ) from error

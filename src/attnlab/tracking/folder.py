@@ -32,7 +32,8 @@ from omegaconf import OmegaConf
 from attnlab.config import Config
 from attnlab.errors import UserError
 from attnlab.identity import plain, run_id
-from attnlab.tracking.files import dump_json, require_writable, write_atomic
+from attnlab.terminal import one_line
+from attnlab.tracking.files import dump_json, remove_unfinished, require_writable, write_atomic, writing
 from attnlab.tracking.media import (
     Cell,
     Histogram,
@@ -91,7 +92,8 @@ class RunFolder:
                 f"run {self.path.name} is being worked on by {holder or 'another process'}; wait for it or stop it"
             ) from None
         try:
-            lock_file.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
+            with writing(lock_file):
+                lock_file.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
             yield self
         finally:
             self.metrics.close()
@@ -99,8 +101,14 @@ class RunFolder:
             self._lock.release()
 
     def create(self) -> None:
-        """Make the folder. Raises UserError naming the path when nothing can be written there."""
+        """Make the folder, without what a kill left half-written in it. Raises CannotWrite naming the path."""
         require_writable(self.path)
+        remove_unfinished(self.path)
+
+    def sync(self) -> None:
+        """Return once all that was logged is on the disk; comes before a checkpoint, which stands for all of it."""
+        self.metrics.sync()
+        self.media.sync()
 
     def set_aside(self) -> Path:
         """Move the folder out of the way, keeping all of it, as `<run id>.aside-<n>`. Only under the lock."""
@@ -144,7 +152,10 @@ class RunFolder:
 
     def read_provenance(self) -> dict[str, Any] | None:
         path = self.path / "provenance.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        if not path.exists():
+            return None
+        with _whole(path):
+            return dict(json.loads(path.read_text(encoding="utf-8")))
 
     def save_status(self, status: Status) -> None:
         write_atomic(self.path / "status.json", status.to_json())
@@ -152,7 +163,10 @@ class RunFolder:
     def read_status(self) -> Status | None:
         """What was last written, or None for a run that never started. See `state` for a run that was killed."""
         path = self.path / "status.json"
-        return Status.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
+        if not path.exists():
+            return None
+        with _whole(path):
+            return Status.from_json(path.read_text(encoding="utf-8"))
 
     def state(self) -> State | None:
         """The state as it is now: a run that says `running` while nobody holds its lock was killed."""
@@ -206,7 +220,8 @@ class RunFolder:
             if "\n" in line or "\r" in line:
                 raise ValueError(f"{name}: translation {index} has a line break: {line!r}")
         path = self.path / "translations" / f"{name}.txt"
-        path.parent.mkdir(exist_ok=True)
+        with writing(path):
+            path.parent.mkdir(exist_ok=True)
         write_atomic(path, "".join(line + "\n" for line in lines))
         return path
 
@@ -223,5 +238,17 @@ class RunFolder:
         try:
             with FileLock(lock_file).acquire(timeout=0):
                 return False
-        except Timeout:
+        except OSError:  # filelock's Timeout is one; where the lock may not be opened the status is believed
             return True
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Raises UserError naming `path` for a file that was cut, edited or damaged."""
+    try:
+        yield
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{path}: got a damaged file ({one_line(str(error))[:120]}), allowed: as the run wrote it, or the run made "
+            "again after its folder is moved away"
+        ) from error

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.tracking.files import write_atomic
+from attnlab.tracking.files import write_atomic, writing
 
 MAX_IMAGES = 108  # wandb.Image.MAX_ITEMS: of a longer list W&B drops the rest with a warning in a log
 _SHOWN_SIDE = 240  # pixels: smaller pictures are enlarged by a whole factor up to about this
@@ -68,7 +68,8 @@ def save_images(folder: Path, step: int, name: str, items: list[tuple[str, np.nd
     if not 1 <= len(items) <= MAX_IMAGES:
         raise ValueError(f"{name}: {len(items)} pictures, allowed are 1 to {MAX_IMAGES}")
     directory = folder / "images" / name
-    directory.mkdir(parents=True, exist_ok=True)
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     arrays = [_checked(name, array) for _, array in items]
     height = max(array.shape[0] for array in arrays)
     width = max(array.shape[1] for array in arrays)

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 import attnlab
+from attnlab.texts import without_secrets
 from attnlab.tracking.code_digest import code_digest
 
 _PACKAGES = ("torch", "numpy", "hydra-core", "omegaconf", "sentencepiece", "sacrebleu", "wandb")
@@ -52,7 +53,7 @@ def collect(
     """Provenance of a run that starts now in this process. Never raises for a missing tool or package."""
     return Provenance(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=shlex.join(sys.argv),
+        command=without_secrets(shlex.join(sys.argv)),
         git=read_git(Path(attnlab.__file__).parent),
         code_digest=code_digest(),
         versions={

@@ -7,11 +7,14 @@ line being written is torn, and a torn line is dropped. A resumed run first rewi
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from attnlab.tracking.files import dump_json, number, write_atomic
+from attnlab.errors import UserError
+from attnlab.tracking.files import dump_json, number, write_atomic, writing
 
 
 class RecordFile:
@@ -19,14 +22,25 @@ class RecordFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add one record, in the operating system's hands on return (a kill -9 cannot take it back)."""
-        if self._file is None:
-            self._file = open(self.path, "ab")  # noqa: SIM115  stays open between records
-        self._file.write(dump_json(record).encode("utf-8") + b"\n")
-        self._file.flush()
+        """Add one record, in the operating system's hands on return (a kill -9 cannot take it back).
+
+        Raises CannotWrite, with at most a torn line at the end.
+        """
+        line = memoryview(dump_json(record).encode("utf-8") + b"\n")
+        with writing(self.path):
+            if self._file is None:
+                self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115  stays open between records
+            while line:  # a disk that is nearly full takes a part, and says so at the next call
+                line = line[self._file.write(line) :]
+
+    def sync(self) -> None:
+        """Return once the records are on the disk: a checkpoint must not outlive, in a power cut, what came before it."""
+        if self._file is not None:
+            with writing(self.path):
+                os.fsync(self._file.fileno())
 
     def rewind(self, step: int) -> list[dict[str, Any]]:
         """Drop the records after `step`, and a torn last line. Returns what was kept.
@@ -53,8 +67,8 @@ class RecordFile:
 def read_records(path: Path) -> list[dict[str, Any]]:
     """All whole records of a JSON Lines file, as written; empty when there is no file.
 
-    A last line without its newline was torn by a kill and is left out. Raises ValueError, naming the line, for
-    anything else that is not an object with a step: the file was edited or damaged.
+    A last line without its newline was torn by a kill and is left out. Raises UserError, naming the line, for
+    anything else that is not an object with a step: the file was edited or damaged, and nobody knows what it held.
     """
     if not path.exists():
         return []
@@ -65,7 +79,10 @@ def read_records(path: Path) -> list[dict[str, Any]]:
             record = json.loads(line)
             record["step"] = int(record["step"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path}, line {index}: not a record with a step: {line[:80]!r}") from error
+            raise UserError(
+                f"{path}, line {index}: got {line[:40]!r}, which is damaged, allowed: an object with a step; the run's "
+                "command with force=true trains afresh and keeps this folder aside"
+            ) from error
         records.append(record)
     return records
 
@@ -74,7 +91,7 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
     """The records of a metrics.jsonl, in order: `{"step": 100, "dev/nll": 3.2, ...}`.
 
     NaN and the infinities, which stand in the file as strings, come back as floats. A step may have several records
-    with different names (training and evaluation log apart). Raises ValueError for a damaged line.
+    with different names (training and evaluation log apart). Raises UserError for a damaged line.
     """
     return [
         {name: number(value) if name != "step" else value for name, value in record.items()}

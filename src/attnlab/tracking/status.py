@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from attnlab.texts import without_secrets
 from attnlab.tracking.files import dump_json, number
 
 
@@ -53,12 +54,22 @@ class Status:
         return lines[-1] if lines else None
 
     def to_json(self) -> str:
-        return dump_json(asdict(self), indent=2) + "\n"
+        """For status.json; a traceback may quote a secret of the environment, which then is its variable's name."""
+        error = None if self.error is None else without_secrets(self.error)
+        return dump_json(asdict(self) | {"error": error}, indent=2) + "\n"
 
     @staticmethod
     def from_json(text: str) -> Status:
-        """Raises ValueError or TypeError when `text` is not what `to_json` writes."""
-        fields = json.loads(text)
-        fields["state"] = State(fields["state"])
-        fields["results"] = {name: number(value) for name, value in fields["results"].items()}
-        return Status(**fields)
+        """Raises ValueError when `text` is not what `to_json` writes."""
+        try:
+            fields = json.loads(text)
+            fields["state"] = State(fields["state"])
+            fields["results"] = {name: float(number(value)) for name, value in fields["results"].items()}
+            status = Status(**fields)
+            " ".join([*status.alarms, *status.alarm_kinds, status.error or "", status.host, status.updated])
+            whole = type(status.step) is int and isinstance(status.alarms, list)
+        except (AttributeError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+        if not whole:
+            raise ValueError("a step that is no whole number, or alarms that are no list")
+        return status

@@ -17,6 +17,7 @@ import numpy as np
 
 from attnlab.config import Config, Tracking
 from attnlab.errors import UserError
+from attnlab.tracking.files import CannotWrite
 from attnlab.tracking.folder import RunFolder
 from attnlab.tracking.media import Cell
 from attnlab.tracking.status import State, Status
@@ -163,12 +164,21 @@ class Tracker:
             raise ValueError("finish was called twice")
         self._finished = True
         values = {name: _number(name, value) for name, value in (results or {}).items()}
-        status = self._save(state, error=error, results=values, step=step)
+        # A run that has its result is never opened again, so by then the mirror must have all of it, also where a kill
+        # comes between the two. Any other end is told at once.
+        if state in (State.done, State.diverged):
+            self._close(state)
+            return self._save(state, error=error, results=values, step=step)
+        try:
+            return self._save(state, error=error, results=values, step=step)
+        finally:  # also on a full disk
+            self._close(state)
+
+    def _close(self, state: State) -> None:
         self.folder.metrics.close()
         self.folder.media.close()
         if self._mirror is not None:
             self._mirror.finish(state, nan_steps=self._nan_steps, first_nan_step=self._first_nan_step)
-        return status
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -182,7 +192,7 @@ class Tracker:
 
     def _finish_after(self, error: BaseException) -> None:
         match error:
-            case KeyboardInterrupt() | SystemExit():
+            case KeyboardInterrupt() | SystemExit() | CannotWrite():
                 self.finish(State.interrupted)
             case UserError():
                 self.finish(State.failed, error=str(error))

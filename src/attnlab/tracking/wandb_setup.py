@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import UserError
+from attnlab.texts import without_secrets
 
 _ANSWER_SECONDS = 20.0
 
@@ -38,6 +40,7 @@ def wandb_environment(output: Path) -> Iterator[None]:
     }
     before = {name: os.environ.get(name) for name in values}
     temporary, tempfile.tempdir = tempfile.tempdir, str(data / "tmp")
+    arguments, sys.argv = sys.argv, [without_secrets(item) for item in sys.argv]  # W&B keeps the command line
     _set(values)
     try:
         (data / "tmp").mkdir(parents=True, exist_ok=True)
@@ -45,6 +48,7 @@ def wandb_environment(output: Path) -> Iterator[None]:
     finally:
         _set(before)
         tempfile.tempdir = temporary
+        sys.argv = arguments
 
 
 def _set(values: dict[str, str | None]) -> None:

@@ -13,12 +13,17 @@ const coarse = matchMedia("(pointer: coarse)");
 
 /**
  * A figure with one chart. axes: {x, y} with `title` (and its unit), `log` and, where the axis is to end near them,
- * `extent`: [least, most]; traces(): Plotly traces, made anew at
+ * `extent`: [least, most], and `ticks`: the values that are marked; traces(): Plotly traces, made anew at
  * each drawing; shapes(): Plotly shapes. A point whose `customdata` is [cell, run] selects it when it is clicked.
  */
 export function chart(title, axes, traces, { height = 260, shapes = () => [] } = {}) {
   const area = el("div", { class: "plot", style: `height:${height}px` });
-  const figure = el("figure", { class: "chart", role: "group", "aria-label": title }, el("figcaption", {}, title), area);
+  const figure = el(
+    "figure",
+    { class: "chart", role: "group", "aria-label": title },
+    el("figcaption", {}, title),
+    area,
+  );
   const one = { area, axes, traces, shapes, started: false };
   charts.push(one);
   watcher.observe(area);
@@ -52,7 +57,7 @@ function draw(one) {
 }
 
 function layout({ axes, shapes }, traces) {
-  const axis = ({ title, log, extent: ends, room = 0.05 }, values) => ({
+  const axis = ({ title, log, ticks, extent: ends, room = 0.05 }, values) => ({
     title: { text: plain(title), font: { size: 12 }, standoff: 8 },
     type: log ? "log" : "linear",
     automargin: true,
@@ -65,18 +70,33 @@ function layout({ axes, shapes }, traces) {
     nticks: 6,
     ...(log ? logTicks(ends ?? extent(values, true)) : {}),
     ...(ends ? { range: padded(ends, log, room) } : {}),
+    ...(ticks ? { tickvals: ticks, ticktext: ticks.map((tick) => short(tick)) } : {}),
   });
   return {
     margin: { l: 48, r: 8, t: 6, b: 38 },
     font: { family: FONT, size: 11, color: color("ink") },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    xaxis: { ...axis(axes.x, traces.flatMap((trace) => trace.x)), showgrid: false },
-    yaxis: axis(axes.y, traces.flatMap((trace) => trace.y)),
+    xaxis: {
+      ...axis(
+        axes.x,
+        traces.flatMap((trace) => trace.x),
+      ),
+      showgrid: false,
+    },
+    yaxis: axis(
+      axes.y,
+      traces.flatMap((trace) => trace.y),
+    ),
     shapes: shapes(),
     showlegend: false,
     hovermode: "closest",
-    hoverlabel: { bgcolor: color("paper"), bordercolor: color("muted"), font: { color: color("ink"), size: 12 }, align: "left" },
+    hoverlabel: {
+      bgcolor: color("paper"),
+      bordercolor: color("muted"),
+      font: { color: color("ink"), size: 12 },
+      align: "left",
+    },
     dragmode: coarse.matches ? false : "zoom", // a finger scrolls the page
   };
 }
@@ -124,7 +144,8 @@ export function armTraces(arms, unit, { band = true, log = false } = {}) {
     const style = mark(arm.cell);
     const whole = merged(arm.runs);
     const traces = [];
-    if (band && arm.runs.length > 1 && (selection.cell === arm.cell || (!off && drawn.length <= BANDS))) traces.push(...bandTraces(whole, style.color, log));
+    if (band && arm.runs.length > 1 && (selection.cell === arm.cell || (!off && drawn.length <= BANDS)))
+      traces.push(...bandTraces(whole, style.color, log));
     if (arm.runs.length > 1 && selection.cell === arm.cell)
       for (const run of arm.runs) traces.push(seedTrace(arm, run, style, unit));
     traces.push({
@@ -135,7 +156,12 @@ export function armTraces(arms, unit, { band = true, log = false } = {}) {
       marker: { symbol: style.symbol, size: 6, color: off ? color("faint") : style.color },
       hoverinfo: "text",
       hovertext: whole.x.map((x, i) =>
-        hover(arm.label, `${short(whole.middle[i])} ${unit}`, `update ${short(x)}`, ...range(arm.runs.length, whole, i)),
+        hover(
+          arm.label,
+          `${short(whole.middle[i])} ${unit}`,
+          `update ${short(x)}`,
+          ...range(arm.runs.length, whole, i),
+        ),
       ),
       customdata: whole.x.map(() => [arm.cell, arm.runs.length === 1 ? arm.runs[0].id : null]),
     });
@@ -155,7 +181,9 @@ function seedTrace(arm, run, style, unit) {
     mode: "lines",
     line: { color: style.color, width: chosen ? 3 : 0.8 },
     hoverinfo: "text",
-    hovertext: run.x.map((x, i) => hover(`${arm.label}, seed ${run.seed}`, `${short(run.y[i])} ${unit}`, `update ${short(x)}`)),
+    hovertext: run.x.map((x, i) =>
+      hover(`${arm.label}, seed ${run.seed}`, `${short(run.y[i])} ${unit}`, `update ${short(x)}`),
+    ),
     customdata: run.x.map(() => [arm.cell, run.id]),
   };
 }

@@ -8,10 +8,23 @@ const SIGNS = { confirmed: "●", refuted: "✕", inconclusive: "○" };
 const WIDTH = 190;
 
 export function claimsPanel(page) {
-  const reading = "The band is where the claim says that the number lies, the bar its 95% interval over seeds, the dot its mean.";
-  if (!page.claims.length) return panel("claims", "Verdicts", null, nothing("No claims are registered: the study has no expected.yaml."));
+  const reading =
+    "The band is where the claim says that the number lies, the bar its 95% interval over seeds, the dot its mean.";
+  if (!page.claims.length)
+    return panel(
+      "claims",
+      "Verdicts",
+      null,
+      nothing("No claims are registered: the study has no expected.yaml."),
+    );
   const items = page.claims.map((claim) => item(claim, page));
-  return panel("claims", "Verdicts", `${count(page.claims)} ${reading}`, el("ol", { class: "claims" }, ...items), el("p", { class: "small" }, page.verdicts));
+  return panel(
+    "claims",
+    "Verdicts",
+    `${count(page.claims)} ${reading}`,
+    el("ol", { class: "claims" }, ...items),
+    el("p", { class: "small" }, page.verdicts),
+  );
 }
 
 function count(claims) {
@@ -30,10 +43,23 @@ function item(claim, page) {
     el(
       "div",
       { class: "what" },
-      el("p", {}, el("strong", {}, claim.verdict), " ", cell >= 0 ? el("button", { type: "button", class: "link", onclick: () => select(cell) }, name) : name, " ", quoted(claim.statement)),
+      el(
+        "p",
+        {},
+        el("strong", {}, claim.verdict),
+        " ",
+        cell >= 0 ? el("button", { type: "button", class: "link", onclick: () => select(cell) }, name) : name,
+        " ",
+        quoted(claim.statement),
+      ),
       el("p", { class: "small" }, quoted(`${claim.measured}: ${claim.predicted}. Source: ${claim.source}.`)),
     ),
-    el("div", { class: "shown" }, claim.numbers.map((number) => interval(claim.region, number)), el("p", { class: "small figures" }, text || "–", ` · ${claim.reason}`)),
+    el(
+      "div",
+      { class: "shown" },
+      claim.numbers.map((number) => interval(claim.region, number)),
+      el("p", { class: "small figures" }, text || "–", ` · ${claim.reason}`),
+    ),
   );
 }
 
@@ -44,9 +70,25 @@ function interval([low, high], number) {
   const margin = (most - least || Math.abs(most) || 1) * 0.15;
   const x = (value) => ((value - least + margin) / (most - least + 2 * margin)) * WIDTH;
   const [from, to] = [low === null ? 0 : x(low), high === null ? WIDTH : x(high)];
-  const bounds = [low, high].filter((value) => value !== null).map((value) => svg("text", { x: x(value), y: 27, "text-anchor": x(value) > WIDTH - 30 ? "end" : x(value) < 30 ? "start" : "middle" }, short(value)));
-  const bar = number.low === null ? null : svg("line", { class: "bar", x1: x(number.low), x2: x(number.high), y1: 9, y2: 9 });
-  const dot = number.value === null ? null : svg("circle", { class: "dot", cx: x(number.value), cy: 9, r: 3.5 });
+  const bounds = [low, high]
+    .filter((value) => value !== null)
+    .map((value) =>
+      svg(
+        "text",
+        {
+          x: x(value),
+          y: 27,
+          "text-anchor": x(value) > WIDTH - 30 ? "end" : x(value) < 30 ? "start" : "middle",
+        },
+        short(value),
+      ),
+    );
+  const bar =
+    number.low === null
+      ? null
+      : svg("line", { class: "bar", x1: x(number.low), x2: x(number.high), y1: 9, y2: 9 });
+  const dot =
+    number.value === null ? null : svg("circle", { class: "dot", cx: x(number.value), cy: 9, r: 3.5 });
   return svg(
     "svg",
     { class: "interval", viewBox: `0 0 ${WIDTH} 30`, width: WIDTH, height: 30, "aria-hidden": "true" },

@@ -14,7 +14,7 @@ export function lineOf(curves, metric, place) {
 export function armsOf(page, metric) {
   return page.cells.map((cell, place) => ({
     cell: place,
-    label: cell.label,
+    label: cell.name,
     runs: page.runs.flatMap((run, index) => {
       const line = run.cell === place ? lineOf(page.curves, metric, index) : null;
       return line ? [{ id: run.id, seed: run.seed, ...line }] : [];
@@ -25,7 +25,8 @@ export function armsOf(page, metric) {
 /** A chart of one metric over training; in its place, why there is none. */
 export function curveChart(page, metric, title, unit, scales) {
   const arms = armsOf(page, metric);
-  if (arms.every((arm) => arm.runs.length === 0)) return { figure: missing(title, `No run has ${metric}.`), redraw: () => {} };
+  if (arms.every((arm) => arm.runs.length === 0))
+    return { figure: missing(title, `No run has ${metric}.`), redraw: () => {} };
   const axes = { x: { title: "update", log: false }, y: { title: unit, log: false } };
   const one = chart(title, axes, () => {
     axes.x.log = scales.x;
@@ -38,7 +39,10 @@ export function curveChart(page, metric, title, unit, scales) {
 
 /** From the first update to the last, of all arms. */
 export function stepExtent(arms, log) {
-  return extent(arms.flatMap((arm) => arm.runs.flatMap((run) => run.x)), log);
+  return extent(
+    arms.flatMap((arm) => arm.runs.flatMap((run) => run.x)),
+    log,
+  );
 }
 
 export function missing(title, why) {
@@ -47,7 +51,8 @@ export function missing(title, why) {
 
 /** Buttons for the scales of a panel's charts; they are kept in the address under `id`. */
 export function scaleButtons(id, scales, redraw, texts = {}) {
-  for (const key of Object.keys(scales)) scales[key] = remembered(`${id}-${key}`, scales[key] ? "1" : "0") === "1";
+  for (const key of Object.keys(scales))
+    scales[key] = remembered(`${id}-${key}`, scales[key] ? "1" : "0") === "1";
   const names = { x: "log updates", y: "log values", band: "seed bands", ...texts };
   const buttons = Object.keys(scales).map((key) =>
     toggle(names[key], scales[key], (on) => {
@@ -68,6 +73,13 @@ export function curvesPanel(page) {
     curveChart(page, "dev/nll", "Dev loss, teacher-forced: a leak looks good here", "nats a token", scales),
     curveChart(page, "dev/prefix_nll", "Dev loss from each token's own prefix", "nats a token", scales),
   );
-  const reading = "Mean over seeds; the band runs from the lowest seed to the highest (with many arms, of the selected one). Click a line, or an arm above, to follow it through the page.";
-  return panel("curves", "Training", reading, buttons, el("div", { class: "grid" }, ...charts.map((one) => one.figure)));
+  const reading =
+    "Mean over seeds; the band runs from the lowest seed to the highest (with many arms, of the selected one). Click a line, or an arm above, to follow it through the page.";
+  return panel(
+    "curves",
+    "Training",
+    reading,
+    buttons,
+    el("div", { class: "grid" }, ...charts.map((one) => one.figure)),
+  );
 }

@@ -18,17 +18,30 @@ export function grouped(page, runs, keys) {
 }
 
 function labelled(keys, values) {
-  const texts = values.map((value) => (value === null ? "none" : typeof value === "number" ? short(value) : String(value)));
-  return keys.length === 1 ? texts[0] : texts.map((text, i) => `${keys[i].split(".").at(-1)} ${text}`).join(" · ") || "all runs";
+  const texts = values.map((value) =>
+    value === null ? "none" : typeof value === "number" ? short(value) : String(value),
+  );
+  return keys.length === 1
+    ? texts[0]
+    : texts.map((text, i) => `${keys[i].split(".").at(-1)} ${text}`).join(" · ") || "all runs";
 }
 
 /** Settings other than the seed in which a group's runs differ: its interval is then not one over seeds alone. */
 export function alsoDiffering(runs, keys) {
   const names = Object.keys(runs[0]?.config ?? {});
-  return names.filter((key) => key !== "seed" && !keys.includes(key) && !key.startsWith("study.") && new Set(runs.map((run) => JSON.stringify(run.config[key]))).size > 1);
+  return names.filter(
+    (key) =>
+      key !== "seed" &&
+      !keys.includes(key) &&
+      !key.startsWith("study.") &&
+      new Set(runs.map((run) => JSON.stringify(run.config[key]))).size > 1,
+  );
 }
 
 /** The finished numbers of a group under a name. */
 export function numbersOf(page, runs, key) {
-  return runs.filter((run) => run.state === "done").map((run) => valueOf(page, run, key)).filter((value) => typeof value === "number");
+  return runs
+    .filter((run) => run.state === "done")
+    .map((run) => valueOf(page, run, key))
+    .filter((value) => typeof value === "number");
 }

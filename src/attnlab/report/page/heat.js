@@ -17,7 +17,11 @@ export function heat({ rows, columns, size, shade, read, line = [], label }) {
   const at = { row: places(rows, size.height, top), column: places(columns, size.width, left) };
   const width = at.column[columns.count - 1] + size.width + 1;
   const height = at.row[rows.count - 1] + size.height + 1;
-  const canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": `${label}. Arrow keys read it cell by cell.` });
+  const canvas = el("canvas", {
+    tabindex: 0,
+    role: "img",
+    "aria-label": `${label}. Arrow keys read it cell by cell.`,
+  });
   const out = el("output", { class: "readout" }, "\u00a0");
   let cursor = null;
 
@@ -68,7 +72,9 @@ export function heat({ rows, columns, size, shade, read, line = [], label }) {
     context.font = FONT;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    rows.labels.forEach((text, i) => text && context.fillText(shortened(text), left - 4, at.row[i] + size.height / 2));
+    rows.labels.forEach(
+      (text, i) => text && context.fillText(shortened(text), left - 4, at.row[i] + size.height / 2),
+    );
     context.textAlign = "left";
     columns.labels.forEach((text, i) => {
       if (!text) return;

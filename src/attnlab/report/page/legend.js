@@ -13,9 +13,14 @@ export function legend(host, cells) {
     );
     const chosen = known.find((cell) => cell.place === selection.cell);
     const seeds = chosen && chosen.runs.length > 1 ? chosen.runs.map((run) => seedButton(run)) : [];
-    const clear = chosen ? [el("button", { type: "button", class: "clear", onclick: clearSelection }, "show all (Esc)")] : [];
+    const clear = chosen
+      ? [el("button", { type: "button", class: "clear", onclick: clearSelection }, "show all (Esc)")]
+      : [];
     const focused = [...host.querySelectorAll("button")].indexOf(document.activeElement);
-    host.replaceChildren(el("div", { class: "arms" }, ...arms), el("div", { class: "seeds" }, ...seeds, ...clear));
+    host.replaceChildren(
+      el("div", { class: "arms" }, ...arms),
+      el("div", { class: "seeds" }, ...seeds, ...clear),
+    );
     if (focused >= 0) host.querySelectorAll("button")[focused]?.focus();
   }
 
@@ -30,5 +35,9 @@ export function legend(host, cells) {
 }
 
 function button(act, on, ...children) {
-  return el("button", { type: "button", class: "arm", "aria-pressed": String(on), onclick: act }, ...children);
+  return el(
+    "button",
+    { type: "button", class: "arm", "aria-pressed": String(on), onclick: act },
+    ...children,
+  );
 }

@@ -7,17 +7,44 @@ import { svg } from "./dom.js";
 const LIGHT = ["#1b1b1b", "#c44e00", "#0068a8", "#00805c", "#a8528a", "#8a6d00", "#4a8fc2"];
 const DARK = ["#f0ede4", "#ff8f3f", "#6fb7e9", "#3fc79b", "#e39ac8", "#e3c14a", "#9cc9ec"];
 const DASHES = ["solid", "6px,3px", "2px,3px", "9px,3px,2px,3px", "12px,4px", "2px,2px,6px,2px", "4px,2px"];
-const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down", "pentagon"];
+const SYMBOLS = [
+  "circle",
+  "square",
+  "diamond",
+  "triangle-up",
+  "x",
+  "cross",
+  "star",
+  "triangle-down",
+  "pentagon",
+];
 const dark = matchMedia("(prefers-color-scheme: dark)");
+
+let assigned = [];
+
+/**
+ * Of a grid of arms and settings, give every arm a colour and a marker, and every setting a dash: what is alike looks
+ * alike. cells: [{arm, settings}]; where only one of the two varies, and where this was not called, all three differ.
+ */
+export function assignMarks(cells) {
+  const arms = [...new Set(cells.map((cell) => cell.arm))];
+  const settings = [...new Set(cells.map((cell) => cell.settings.join(" ")))];
+  const grid = arms.length > 1 && settings.length > 1;
+  assigned = grid
+    ? cells.map((cell) => [arms.indexOf(cell.arm), settings.indexOf(cell.settings.join(" "))])
+    : [];
+}
 
 /** Colour, dash (as Plotly and SVG write it) and marker of the arm at `place`. */
 export function mark(place) {
   const colors = dark.matches ? DARK : LIGHT;
+  // Past the last colour dashes are shifted by one, so that arms of one colour differ in both other marks.
+  const [hue, dash] = assigned[place] ?? [place, place + Math.floor(place / colors.length)];
+  const round = assigned.length ? Math.floor(dash / DASHES.length) : 0; // past the last dash: another marker
   return {
-    color: colors[place % colors.length],
-    // Past the last colour dashes are shifted by one, so that arms of one colour differ in both other marks.
-    dash: DASHES[(place + Math.floor(place / colors.length)) % DASHES.length],
-    symbol: SYMBOLS[place % SYMBOLS.length],
+    color: colors[hue % colors.length],
+    dash: DASHES[dash % DASHES.length],
+    symbol: SYMBOLS[(hue + 5 * round) % SYMBOLS.length],
   };
 }
 
@@ -36,7 +63,15 @@ export function sample(place) {
   return svg(
     "svg",
     { class: "sample", width: 30, height: 12, viewBox: "0 0 30 12", "aria-hidden": "true" },
-    svg("line", { x1: 1, x2: 29, y1: 6, y2: 6, stroke, "stroke-width": 1.6, "stroke-dasharray": dasharray(dash) }),
+    svg("line", {
+      x1: 1,
+      x2: 29,
+      y1: 6,
+      y2: 6,
+      stroke,
+      "stroke-width": 1.6,
+      "stroke-dasharray": dasharray(dash),
+    }),
     svg("path", { d: PATHS[symbol], transform: "translate(15 6)", fill: stroke }),
   );
 }

@@ -4,16 +4,20 @@
 export function short(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (typeof value !== "number") return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toLocaleString("en-US").replace("-", "−");
+  if (Number.isInteger(value) && Math.abs(value) < 1e6)
+    return value.toLocaleString("en-US").replace("-", "−");
   const size = Math.abs(value);
-  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(digits)));
+  const text =
+    size >= 1e5 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(digits)));
   return text.replace("-", "−");
 }
 
 /** As `short`, with its zeros at the end: numbers of one column have as many digits. */
 export function even(value) {
   const size = Math.abs(value);
-  return Number.isInteger(value) || size >= 1e4 || size < 1e-3 ? short(value) : value.toPrecision(4).replace("-", "−");
+  return Number.isInteger(value) || size >= 1e4 || size < 1e-3
+    ? short(value)
+    : value.toPrecision(4).replace("-", "−");
 }
 
 /** A hyphen before a digit as a minus sign. */

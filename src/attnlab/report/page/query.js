@@ -13,14 +13,19 @@ export function valueOf(page, run, key) {
     case "alarms":
       return run.alarms.length;
     default:
-      return key in run.config ? run.config[key] : key in page.common && run.state !== "unreadable" ? page.common[key] : run.results[key];
+      return key in run.config
+        ? run.config[key]
+        : key in page.common && run.state !== "unreadable"
+          ? page.common[key]
+          : run.results[key];
   }
 }
 
 /** Every name that a run may have something under. */
 export function keysOf(page) {
   const found = new Set(["id", "state", "step", "alarms", ...Object.keys(page.common)]);
-  for (const run of page.runs) for (const key of [...Object.keys(run.config), ...Object.keys(run.results)]) found.add(key);
+  for (const run of page.runs)
+    for (const key of [...Object.keys(run.config), ...Object.keys(run.results)]) found.add(key);
   return [...found];
 }
 
@@ -31,11 +36,12 @@ export function parse(text, page) {
   for (const term of text.match(TERM) ?? []) {
     const parts = term.match(COMPARISON);
     if (!parts) {
-      tests.push(word(bare(term), page));
+      tests.push(word(bare(term)));
       continue;
     }
     const key = resolve(parts[1], keys);
-    if (key === null) return { keep: () => true, problem: `No run has ‘${parts[1]}’, or several names end in it.` };
+    if (key === null)
+      return { keep: () => true, problem: `No run has ‘${parts[1]}’, or several names end in it.` };
     tests.push(comparison(key, parts[2], bare(parts[3]), page));
   }
   return { keep: (run) => tests.every((test) => test(run)), problem: "" };
@@ -53,7 +59,8 @@ function comparison(key, sign, text, page) {
   return (run) => {
     const value = valueOf(page, run, key);
     if (sign === "=" || sign === "!=") {
-      const equal = typeof value === "number" && wanted !== null ? value === wanted : String(value ?? "") === text;
+      const equal =
+        typeof value === "number" && wanted !== null ? value === wanted : String(value ?? "") === text;
       return equal === (sign === "=");
     }
     if (typeof value !== "number" || wanted === null) return false;
@@ -61,9 +68,12 @@ function comparison(key, sign, text, page) {
   };
 }
 
-function word(text, page) {
+function word(text) {
   const wanted = text.toLowerCase();
-  return (run) => [run.id, run.state, ...Object.values(run.config).map(String)].some((value) => value.toLowerCase().includes(wanted));
+  return (run) =>
+    [run.id, run.state, ...Object.values(run.config).map(String)].some((value) =>
+      value.toLowerCase().includes(wanted),
+    );
 }
 
 function bare(text) {

@@ -57,6 +57,15 @@ export function remembered(name, otherwise) {
   return parameters.get(name) ?? otherwise;
 }
 
+/** A list or object that was kept as JSON; null for none, and for an address that someone cut or changed. */
+export function rememberedValue(name) {
+  try {
+    return JSON.parse(parameters.get(name));
+  } catch {
+    return null;
+  }
+}
+
 /** Keep a choice in the address; null takes it out. */
 export function keep(name, value) {
   if (value === null || value === "") parameters.delete(name);

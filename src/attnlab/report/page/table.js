@@ -7,10 +7,19 @@ import { el } from "./dom.js";
  * the nodes that are shown. sort: {key, down}, or null for the order given; onsort hears of a change. Each row element
  * gets `attributes(row)`.
  */
-export function sortable(columns, rows, { sort = null, onsort = () => {}, attributes = () => ({}), caption } = {}) {
+export function sortable(
+  columns,
+  rows,
+  { sort = null, onsort = () => {}, attributes = () => ({}), caption } = {},
+) {
   const body = el("tbody");
   const heads = columns.map((column) => {
-    const button = el("button", { type: "button", title: column.about, onclick: () => next(column) }, column.title, el("span", { class: "arrow", "aria-hidden": "true" }));
+    const button = el(
+      "button",
+      { type: "button", title: column.about, onclick: () => next(column) },
+      column.title,
+      el("span", { class: "arrow", "aria-hidden": "true" }),
+    );
     return el("th", { scope: "col", class: column.number ? "number" : null }, button);
   });
   let current = sort;
@@ -37,13 +46,23 @@ export function sortable(columns, rows, { sort = null, onsort = () => {}, attrib
   }
 
   fill();
-  const table = el("table", {}, caption ? el("caption", {}, caption) : null, el("thead", {}, el("tr", {}, ...heads)), body);
+  const table = el(
+    "table",
+    {},
+    caption ? el("caption", {}, caption) : null,
+    el("thead", {}, el("tr", {}, ...heads)),
+    body,
+  );
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption ?? "table" }, table);
 }
 
 function line(columns, row, attributes) {
   const cells = columns.map((column, i) =>
-    el(i ? "td" : "th", { class: column.number ? "number" : null, scope: i ? null : "row" }, column.cell(row)),
+    el(
+      i ? "td" : "th",
+      { class: column.number ? "number" : null, scope: i ? null : "row" },
+      column.cell(row),
+    ),
   );
   return el("tr", attributes(row), ...cells);
 }
@@ -54,7 +73,10 @@ function compare(column, down) {
     if (x === y) return 0;
     if (x === null || x === undefined) return 1;
     if (y === null || y === undefined) return -1;
-    const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+    const order =
+      typeof x === "number" && typeof y === "number"
+        ? x - y
+        : String(x).localeCompare(String(y), "en", { numeric: true });
     return down ? -order : order;
   };
 }

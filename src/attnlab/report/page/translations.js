@@ -9,9 +9,17 @@ export function translationsPanel(page) {
   const protocols = Object.keys(lines);
   if (!protocols.length) {
     const reasons = [...new Set(Object.values(missing))].join("; ");
-    return panel("translations", "Translations", null, nothing(`No run has translations: ${reasons || "there are no runs"}.`));
+    return panel(
+      "translations",
+      "Translations",
+      null,
+      nothing(`No run has translations: ${reasons || "there are no runs"}.`),
+    );
   }
-  const chosen = { protocol: remembered("protocol", protocols[0]), sentence: Number(remembered("sentence", "0")) };
+  const chosen = {
+    protocol: remembered("protocol", protocols[0]),
+    sentence: Number(remembered("sentence", "0")),
+  };
   if (!protocols.includes(chosen.protocol)) [chosen.protocol] = protocols;
   if (!(chosen.sentence >= 0 && chosen.sentence < sources.length)) chosen.sentence = 0;
   const list = el("dl", { class: "translations" });
@@ -37,23 +45,39 @@ export function translationsPanel(page) {
     el("button", { type: "button", class: "toggle", onclick: () => move(-1) }, "← previous"),
     el("button", { type: "button", class: "toggle", onclick: () => move(1) }, "next →"),
     place,
-    protocols.length > 1 ? choice("decode protocol", protocols.map((one) => [one, one]), chosen.protocol, (value) => (keep("protocol", (chosen.protocol = value)), fill())) : null,
+    protocols.length > 1
+      ? choice(
+          "decode protocol",
+          protocols.map((one) => [one, one]),
+          chosen.protocol,
+          (value) => (keep("protocol", (chosen.protocol = value)), fill()),
+        )
+      : null,
   );
   onSelection(fill);
   fill();
-  const reading = "The first test sentences. Of an arm with several seeds the selected one's, else the first's.";
+  const reading =
+    "The first test sentences. Of an arm with several seeds the selected one's, else the first's.";
   return panel("translations", "Translations", reading, controls, list);
 }
 
 function armEntry(page, cell, at, lines, i) {
   const runs = page.runs.map((run, index) => ({ ...run, index })).filter((run) => run.cell === at);
   const run = runs.find((one) => one.id === selection.run) ?? runs.find((one) => lines[one.index]) ?? runs[0];
-  const head = el("button", { type: "button", class: "link", onclick: () => select(at) }, sample(at), quoted(cell.label), runs.length > 1 && run ? ` seed ${run.seed}` : null);
-  if (!run || !lines[run.index]) return entry(head, null, emphasis(at), run ? page.translations.missing[run.index] : cell.state);
+  const head = el(
+    "button",
+    { type: "button", class: "link", onclick: () => select(at) },
+    sample(at),
+    quoted(cell.name),
+    runs.length > 1 && run ? ` seed ${run.seed}` : null,
+  );
+  if (!run || !lines[run.index])
+    return entry(head, null, emphasis(at), run ? page.translations.missing[run.index] : cell.state);
   return entry(head, lines[run.index][i], emphasis(at));
 }
 
 function entry(head, text, state, why) {
-  const body = text === null ? el("em", {}, why ?? "none") : text === "" ? el("em", {}, "(empty)") : quoted(text);
+  const body =
+    text === null ? el("em", {}, why ?? "none") : text === "" ? el("em", {}, "(empty)") : quoted(text);
   return [el("dt", { class: state }, head), el("dd", { class: state }, body)];
 }
