@@ -34,7 +34,7 @@ fuzz: $(VENV)/dev.stamp
 
 # Known vulnerabilities of what is installed. pip-audit has an environment of its own, so that it changes nothing here.
 audit: $(VENV)/dev.stamp
-	@if ! $(BIN)/python -c 'import urllib.request; urllib.request.urlopen("https://pypi.org/pypi/pip/json", timeout=9)' 2> /dev/null; \
+	@if ! $(BIN)/python -c 'import urllib.request; urllib.request.urlopen("https://pypi.org/pypi/pip/22.0/json", timeout=9)' 2> /dev/null; \
 	then echo "audit skipped: pypi.org, where pip-audit looks vulnerabilities up, does not answer"; \
 	else $(BIN)/python -m venv $(VENV)/audit \
 	&& $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) pip-audit \

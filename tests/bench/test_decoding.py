@@ -59,18 +59,33 @@ def test_ours_says_a_speed_for_each_protocol_and_kind_of_length(tmp_path):
 
 def test_marian_generates_lengths_that_it_is_forced_to(tmp_path, monkeypatch):
     transformers = pytest.importorskip("transformers")
-    made = []
+    made, processors = [], []
     real = transformers.MarianMTModel.generate
+    build, prepare = decode_marian.marian.build, transformers.MarianMTModel._get_logits_processor
+
+    def ending(*arguments):
+        """A model whose likeliest piece is always the end."""
+        model = build(*arguments)
+        model.final_logits_bias[0, EOS] = 1e4
+        return model
+
+    def listed(*arguments, **settings):
+        processors.extend(found := prepare(*arguments, **settings))
+        return found
 
     def noted(self, **settings):
         made.append(real(self, **settings))
         return made[-1]
 
     monkeypatch.setattr(transformers.MarianMTModel, "generate", noted)
+    monkeypatch.setattr(transformers.MarianMTModel, "_get_logits_processor", listed)
+    monkeypatch.setattr(decode_marian.marian, "build", ending)
     values = decode_marian.measure(job(tmp_path))
     assert {out.shape[1] for out in made[:2]} == {
         1 + 16
     }  # the start and 16 pieces, in the warm-up and when timed
+    assert {*made[0][0].tolist()[1:]} == {EOS}
+    assert processors == []  # nothing works on the logits that does not on ours
     assert values.keys() == {"cached/forced", "cached/natural", "sentences"}
 
 

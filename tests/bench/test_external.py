@@ -12,9 +12,10 @@ def said(command):
     return measure(Job(Work(), warmup=2, steps=3, settings=(command,)))
 
 
-def test_the_first_lines_are_warm_up_and_the_median_of_the_next_counts():
-    lines = "; ".join(f"echo tokens_per_second {rate}" for rate in (9000, 8000, 10, 30, 20.5, 7000))
-    assert said(lines)["tokens_per_second"] == 20.5
+def test_the_first_lines_are_warm_up_and_the_next_count_as_steps_of_equally_many_tokens():
+    lines = "; ".join(f"echo tokens_per_second {rate}" for rate in (9000, 8000, 10, 20.0, 60, 7000))
+    # 60 tokens each: 6 + 3 + 1 s
+    assert said(lines)["tokens_per_second"] == pytest.approx(180 / 10)
 
 
 def test_a_command_without_an_end_is_stopped_with_all_that_it_started(tmp_path):
@@ -26,7 +27,16 @@ def test_a_command_without_an_end_is_stopped_with_all_that_it_started(tmp_path):
     assert is_gone(int(mark.read_text()))
 
 
-def test_one_single_line_is_the_command_s_own_median():
+@pytest.mark.parametrize("end", ["sleep 60", "exit 0"], ids=["asked to end", "ended"])
+def test_what_does_not_hear_the_signal_is_killed_when_the_shell_has_ended(tmp_path, end):
+    mark = tmp_path / "pid"
+    deaf = f"(trap '' TERM; sleep 60) >/dev/null 2>&1 & echo $! > {mark}; "
+    enough = "for rate in 5 5 5 5 5; do echo tokens_per_second $rate; done; "
+    said(deaf + enough + end)
+    assert is_gone(int(mark.read_text()))
+
+
+def test_one_single_line_is_the_command_s_own_result():
     values = said("echo training; echo tokens_per_second 1.5e3; echo done")
     assert values == {
         "tokens_per_second": 1500.0

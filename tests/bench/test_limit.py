@@ -2,10 +2,12 @@
 
 import pytest
 import torch
-from small_work import small
+from small_work import job, small
 from torch.utils.flop_counter import FlopCounterMode
 
+from attnlab.bench.systems import limit
 from attnlab.bench.systems.limit import Attention, Linear, Shape, prepared, products
+from attnlab.bench.systems.ours import ready
 from attnlab.compose import load
 from attnlab.data.tokenizer import EOS
 from attnlab.model.initialise import build
@@ -54,3 +56,22 @@ def test_what_is_timed_is_what_is_counted(product, dtype):
 def test_the_flops_of_one_product_by_hand():
     assert Linear(6, 4, 5).flops == 3 * 2 * 6 * 4 * 5
     assert Attention(4, 3, 7, 2).flops == 6 * 2 * 4 * 3 * 7 * 2
+
+
+def test_the_limit_is_all_counted_tokens_over_all_their_time(tmp_path, monkeypatch):
+    asked = job(tmp_path, warmup=1, steps=2)
+    cut = [Shape(2, 5, 4, tokens) for tokens in (8, 6, 7)]
+    monkeypatch.setattr(limit, "shapes", lambda _: ((shape, VOCABULARY) for shape in cut))
+    clock = iter([0.0, 9.0, 10.0, 12.0, 20.0, 20.5])  # 2 s and 0.5 s count
+    monkeypatch.setattr(limit.time, "perf_counter", lambda: next(clock))
+    values = limit.measure(asked)
+    assert values["tokens_per_second"] == 13 / 2.5
+    flops = sum(product.flops for shape in cut[1:] for product in products(asked.work, shape, VOCABULARY))
+    assert values["gflop_per_second"] == pytest.approx(flops / 2.5 / 1e9)
+
+
+def test_the_limit_has_the_shapes_of_our_batches_of_the_round(tmp_path):
+    first, second = ([shape for shape, _ in limit.shapes(job(tmp_path, seed=seed))] for seed in (1, 2))
+    batches = ready(job(tmp_path, seed=2), 5).trainer.batches()
+    assert [shape.tokens for shape in second] == [next(batches).target_tokens for _ in range(5)]
+    assert first != second

@@ -1,5 +1,6 @@
 """Tokens a second, against a clock that the test sets and against the batches themselves."""
 
+import numpy as np
 import pytest
 import torch
 from small_work import job
@@ -17,14 +18,13 @@ def clock(*moments):
     return lambda: next(left)
 
 
-def test_a_rate_is_the_step_s_tokens_over_the_time_since_the_step_before():
+def test_a_speed_is_all_counted_tokens_over_all_the_time_since_the_warm_up():
     meter = TokenMeter(2, clock(10.0, 14.0, 15.0, 17.0, 17.5))
-    for tokens in (7, 100, 50, 80, 30):
+    for tokens in (7, 100, 50, 80, 40):
         meter.step(tokens)
-    assert meter.rates() == [50.0, 40.0, 60.0]
     values = meter.values()
-    assert values["tokens_per_second"] == 50.0
-    assert values["tokens_per_step"] == pytest.approx(160 / 3)
+    assert values["tokens_per_second"] == 170 / 3.5  # and no mean or median of 50, 40 and 80
+    assert values["tokens_per_step"] == pytest.approx(170 / 3)
     assert values["first_step"] == 10.0
     assert values["peak_mb_1/4"] <= values["peak_mb_4/4"]
 
@@ -55,12 +55,13 @@ def output(tmp_path_factory):
     return tmp_path_factory.mktemp("bench")
 
 
-def test_our_tokens_are_those_of_the_batches(output):
-    work = job(output)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_our_tokens_are_those_of_the_batches_of_the_round(output, seed):
+    work = job(output, seed=seed)
     config = load(work.work.overrides("fp32", 1, 5))
     text = read_text(config)
     order = epoch_batches(
-        text.train, 256, stream_seed(config.seed, "order"), 0, config.train.equal_target_lengths
+        text.train, 256, stream_seed(seed, "order"), 0, config.train.equal_target_lengths
     )
     counted = [sum(len(text.train.tgt[i]) + 1 for i in batch) for batch in order[1:5]]
     assert ours.measure(work)["tokens_per_step"] == sum(counted) / 4
@@ -77,7 +78,13 @@ def test_plain_tokens_are_those_of_its_batches(output, settings, monkeypatch):
 
     real = plain.batches
     monkeypatch.setattr(plain, "batches", noted)
-    values = plain.measure(job(output, settings=settings))
+    values = plain.measure(job(output, settings=settings, seed=3))
     counted = [sum(len(text.train.tgt[i]) + 1 for i in batch) for batch in cut[1:5]]
     assert values["tokens_per_step"] == sum(counted) / 4
     assert values["tokens_per_second"] > 0
+    of_the_round = real(text.train, 256, bool(settings), np.random.default_rng(3))
+    assert cut[:5] == [next(of_the_round) for _ in range(5)]
+
+
+def test_a_seed_of_the_user_s_is_kept_in_all_rounds(output):
+    assert [ours.ready(job(output, seed=seed), 2, ("seed=7",)).config.seed for seed in (1, 2)] == [7, 7]

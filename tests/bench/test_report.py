@@ -64,6 +64,14 @@ def test_a_document_that_cannot_be_written_is_refused_in_one_sentence(tmp_path):
         write_into(tmp_path, {}, [TABLE])
 
 
+def test_a_table_tells_how_busy_the_machine_was_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine.os, "getloadavg", lambda: (7.51, 0.04, 12.0))
+    made = machine.made(["bench"])
+    assert made["load before"] == "7.5, 0.0, 12.0 processes over 1, 5, 15 min"
+    write_into(tmp_path / "performance.md", made, [TABLE])
+    assert "load before: 7.5, 0.0, 12.0 processes" in (tmp_path / "performance.md").read_text()
+
+
 def test_a_published_table_shows_no_absolute_path():
     made = machine.made(["bench", "--data", "/home/somebody/multi30k", "--steps", "3"])
     assert made["command"] == "`attnlab bench --data multi30k --steps 3`"

@@ -40,6 +40,12 @@ def test_a_child_that_crashes_is_a_row_with_its_reason_and_is_not_tried_again(ca
     assert labels == ["good", "bad", "crash", "good"]  # backwards in the second round, failed ones left out
 
 
+def test_each_round_has_a_seed_of_its_own_for_all_that_take_part():
+    told = "echo tokens_per_second $ATTNLAB_BENCH_SEED"
+    both = [Child(name, "attnlab.bench.systems.external", Job(Work(), settings=(told,))) for name in "ab"]
+    assert [series(one, "tokens_per_second") for one in measure(both, 2)] == [[1.0, 2.0]] * 2
+
+
 @pytest.mark.parametrize("values", [[], [None]])
 def test_nothing_has_no_median(values):
     assert spread(values) is None

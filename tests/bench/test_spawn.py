@@ -17,7 +17,7 @@ def command(text, **changes) -> Job:
 
 
 def test_a_job_comes_back_from_json_as_it_was():
-    job = Job(Work("folder", limits=("a=1",)), "bf16", 2, 4, 5, Environment.tuned, "cpu", ("x", "y"))
+    job = Job(Work("folder", limits=("a=1",)), "bf16", 2, 4, 5, Environment.tuned, "cpu", ("x", "y"), 6)
     assert Job.from_json(job.as_json()) == job
 
 
@@ -50,14 +50,24 @@ def test_leaving_early_ends_the_child_and_its_command(tmp_path):
     assert is_gone(int(mark.read_text()))
 
 
+def test_what_a_dead_child_leaves_behind_is_ended(tmp_path, monkeypatch):
+    mark = tmp_path / "pid"
+    dies = f"import os; pid = os.fork() or os.execlp('sleep', 'sleep', '60'); open({str(mark)!r}, 'w').write(str(pid))"
+    (tmp_path / "dies.py").write_text(dies)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert run_child("dies", Job(Work())).problem == "exit code 0 without a word"
+    assert is_gone(int(mark.read_text()))
+
+
 def test_threads_and_allocator_stand_in_the_environment(monkeypatch):
     monkeypatch.setenv("MALLOC_TOP_PAD_", "7")
-    shipped = variables(Job(Work("folder"), "bf16", 2, 3, 8))
+    shipped = variables(Job(Work("folder"), "bf16", 2, 3, 8, seed=4))
     assert (shipped["OMP_NUM_THREADS"], shipped["MKL_NUM_THREADS"]) == ("2", "2")
     assert not ALLOCATOR.keys() & shipped.keys()  # a setting of the caller's shell is not what ships
     assert shipped["ATTNLAB_BENCH_DATA"] == "folder"
     assert shipped["ATTNLAB_BENCH_PRECISION"] == "bf16"
     assert shipped["ATTNLAB_BENCH_STEPS"] == "11"
+    assert shipped["ATTNLAB_BENCH_SEED"] == "4"
     assert ALLOCATOR.items() <= variables(Job(Work(), environment=Environment.tuned)).items()
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,16 @@ def start(
 def alive(folder: Path) -> list[int]:
     """The processes that commands in `folder` started and that live."""
     return list(processes(OWN, str(folder)))
+
+
+def workers(folder: Path) -> list[int]:
+    """Those of them that train the runs of a sweep."""
+    found = []
+    for pid in alive(folder):
+        with suppress(OSError):  # it has ended
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
 
 
 def no_orphan(folder: Path, seconds: float = 60) -> None:

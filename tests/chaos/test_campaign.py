@@ -8,13 +8,14 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import pytest
 from stalling import CALLS, WRITES
-from sweeps import SEED, SWEEP, Command, alive, assert_same, folders, intact, no_orphan, start
+from sweeps import SEED, SWEEP, Command, alive, assert_same, folders, intact, no_orphan, start, workers
 
 from attnlab.tracking.records import read_metrics
 from attnlab.tracking.wandb_reader import read_wandb
@@ -58,11 +59,13 @@ def moments(seed: int, how_many: int) -> list[list[Moment]]:
     for index in range(how_many):
         place, number = named[index // 2 % len(named)] if index % 2 == 0 else (ANY_TIME, draw.choice(SIGNALS))
         victim = draw.choice(("the command", "the command", "a worker", "all"))
-        found.append(Moment(place, draw.randint(1, PASSAGES.get(place, 1)), number, victim, draw.random()))
-    # Places that a sweep passes only at its beginning come first in their round.
+        found.append(
+            Moment(place, draw.randint(1, PASSAGES.get(place, 1)), number, victim, draw.uniform(0, 0.8))
+        )
+    # What a sweep passes only at its beginning comes first in its round.
     first = {"while preparing data": 0, ANY_TIME: 1}
     rounds = [found[start : start + A_ROUND] for start in range(0, how_many, A_ROUND)]
-    return [sorted(one, key=lambda moment: first.get(moment.place, 2)) for one in rounds]
+    return [sorted(one, key=lambda moment: (first.get(moment.place, 2), moment.share)) for one in rounds]
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +91,12 @@ def strike(moment: Moment, command: Command, folder: Path, sweep_seconds: float)
         case "the command":
             victims = [command.process.pid]
         case "a worker":
-            victims = [stalled or command.process.pid]
+            victims = [stalled or next(iter(workers(folder)), command.process.pid)]
         case _:
             victims = alive(folder)
     for pid in victims:
-        os.kill(pid, moment.number)
+        with suppress(ProcessLookupError):  # it ended just now
+            os.kill(pid, moment.number)
     time.sleep(0.2)  # a handler that only takes note must find its process still at the place
     command.go_on()
     return True
@@ -107,9 +111,8 @@ def test_a_sweep_that_is_struck_down_again_and_again_ends_as_one_that_was_not(
     with_wandb = any(moment.place == WANDB for moment in todo)
     struck = []
     for attempt in count():
-        folder = tmp_path / str(
-            attempt
-        )  # a sweep ends before all moments have come: the others strike a second one
+        # Where a sweep ends before all moments have come, the others strike another one.
+        folder = tmp_path / str(attempt)
         output = folder / "outputs"
         options = [*SWEEP, "track=wandb" if with_wandb else "track=none"]
         for moment in list(todo):
@@ -119,12 +122,13 @@ def test_a_sweep_that_is_struck_down_again_and_again_ends_as_one_that_was_not(
             command = start(folder, options, place, moment.passage)
             hit = strike(moment, command, folder, seconds)
             code = command.end()
-            if moment.number is signal.SIGKILL or moment.share < 0.5:
+            if moment.number is signal.SIGKILL or moment.share < 0.4:
                 no_orphan(folder)  # else the next command comes while workers of this one still stop
             intact(output)
-            if not hit or (code == 0 and moment.place == ANY_TIME):
+            survives = moment.victim == "a worker"  # the sweep goes on, and may make up for it at once
+            if not hit or (code == 0 and moment.place == ANY_TIME and not survives):
                 break
-            assert code != 0 or moment.victim == "a worker", f"{moment}: {command.log.read_text()}"
+            assert code != 0 or survives, f"{moment}: {command.log.read_text()}"
             todo.remove(moment)
             struck.append(f"{moment}: exit {code}, {standing(output)}")
         last = start(folder, options)
@@ -135,7 +139,7 @@ def test_a_sweep_that_is_struck_down_again_and_again_ends_as_one_that_was_not(
             mirrored(output)
         if not todo:
             break
-        assert attempt < 3, f"moments that never come: {todo}"
+        assert attempt < A_ROUND, f"moments that never come: {todo}"
     with capsys.disabled():
         print(
             f"\n  CHAOS_SEED={SEED}, sweep {number + 1}",
@@ -150,7 +154,8 @@ def leave_something_to_rewind(folder: Path, options: list[str]) -> None:
     command = start(folder, options, "inside a checkpoint write", 2)
     assert command.stalled() is not None
     for pid in alive(folder):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     command.end()
 
 

@@ -88,7 +88,7 @@ def disk(tmp_path):
         pytest.skip("there is no mount command")
     yield options
     if mounted:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", "--lazy", place], check=True)  # a cache file may still be mapped
 
 
 @pytest.mark.slow

@@ -10,10 +10,11 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sweeps import RUN, alive, folders, intact, no_orphan, start
+from sweeps import RUN, folders, intact, no_orphan, start, workers
 
 from attnlab.report.html import page
 from attnlab.report.runs import Reader
@@ -112,14 +113,11 @@ def planning(output: Path) -> float:
 
 def watch(folder: Path, memory: dict[int, list[int]]) -> None:
     """Add the resident bytes of each worker that trains."""
-    for pid in alive(folder):
-        try:
-            arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except OSError:
-            continue
-        if b"spawn_main" in arguments and pages * resource.getpagesize() > 200 << 20:  # torch is loaded
-            memory.setdefault(pid, []).append(pages * resource.getpagesize())
+    for pid in workers(folder):
+        with suppress(OSError):  # it has ended
+            size = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+            if size > 200 << 20:  # torch is loaded
+                memory.setdefault(pid, []).append(size)
 
 
 def grown(samples: list[int]) -> float:

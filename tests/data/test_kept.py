@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.data import kept_grammar as grammar_module
+from attnlab.data import kept_ids as ids_module
 from attnlab.data.batching import encode
 from attnlab.data.cache import SEAL, sealed, whole
 from attnlab.data.corpus import load_corpus
@@ -29,7 +30,7 @@ def test_the_kept_grammar_is_the_drawn_one_and_is_not_drawn_again(
 
 def test_other_code_of_the_grammar_draws_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = kept_grammar(1, {"train": 3}, tmp_path)
-    monkeypatch.setattr(grammar_module, "_code", lambda: "edited")
+    monkeypatch.setattr(grammar_module, "CODE", "edited")
     assert kept_grammar(1, {"train": 3}, tmp_path) == first
     assert len(list((tmp_path / "grammar").glob("[0-9a-f]*[0-9a-f]"))) == 2
 
@@ -49,6 +50,19 @@ def test_kept_ids_are_those_of_encode_and_lie_in_the_file(
                 assert all(np.array_equal(ours, theirs) for ours, theirs in pairs)
         if not again:
             monkeypatch.setattr("attnlab.data.kept_ids.encode", lambda *_: pytest.fail("encoded again"))
+
+
+def test_other_code_of_encoding_encodes_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = data_config("grammar", **SIZES)
+    corpus = load_corpus(config)
+    tokenizer = prepare_tokenizer(corpus, config.tokenizer, tmp_path)
+    kept_ids(corpus, tokenizer, tmp_path)
+    monkeypatch.setattr(ids_module, "CODE", "edited")
+    monkeypatch.setattr(
+        ids_module, "encode", lambda split, _: encode(split.select([*range(len(split))][::-1]), tokenizer)
+    )
+    kept = kept_ids(corpus, tokenizer, tmp_path)
+    assert np.array_equal(kept["train"].src[0], encode(corpus.train, tokenizer).src[-1])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])

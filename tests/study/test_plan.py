@@ -65,6 +65,24 @@ def test_a_run_of_several_sessions_or_that_diverged_tells_no_time(study):
     assert Forecast(study.runs).seconds_left(study.runs[-1]) is None
 
 
+def test_a_clock_set_back_makes_a_time_unknown(study):
+    first, second, *_ = study.runs
+    for run, updated in ((first, "2026-01-01T09:59:59+00:00"), (second, "2026-01-01T10:00:00+00:00")):
+        make(run, State.done)
+        run.folder.save_status(Status(State.done, updated=updated))
+    assert [seconds_of(run.folder) for run in (first, second)] == [None, 0]
+
+
+@pytest.mark.parametrize("line", ['{"step": 80, "to', "{}", "[1]", "80", "\x00\x00"])
+def test_a_damaged_last_record_is_left_to_the_run_itself(study, line):
+    run = study.runs[0]
+    make(run, State.interrupted, step=70)
+    with run.folder.metrics.path.open("a") as file:
+        file.write(line + "\n")
+    assert step_of(run.folder) == 0
+    assert "interrupted" in plan(study)
+
+
 def test_the_step_is_that_of_the_last_whole_record(study):
     run = study.runs[0]
     assert step_of(run.folder) == 0

@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--data", default="grammar", help="folder in the layout of data=files (default: the embedded corpus)"
     )
     option("--rounds", type=int, default=2, help="times that each system is measured, in turns (default: 2)")
-    option("--steps", type=int, default=6, help="optimiser steps that count (default: 6)")
+    option("--steps", type=int, default=10, help="optimiser steps that count (default: 10)")
     option("--warmup", type=int, default=2, help="steps before them (default: 2)")
     option("--threads", default="1", help="comma-separated, such as 1,2 (default: 1)")
     option("--precisions", default="fp32,bf16", help="comma-separated (default: fp32,bf16)")

@@ -27,6 +27,7 @@ def variables(job: Job) -> dict[str, str]:
         "ATTNLAB_BENCH_PRECISION": job.precision,
         "ATTNLAB_BENCH_THREADS": str(job.threads),
         "ATTNLAB_BENCH_STEPS": str(job.warmup + job.steps),
+        "ATTNLAB_BENCH_SEED": str(job.seed),
         "ATTNLAB_BENCH_ENVIRONMENT": job.environment.value,
     }
     quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

@@ -15,13 +15,14 @@ from pathlib import Path
 
 
 def made(arguments: Sequence[str]) -> dict[str, str]:
-    """Command, date, machine and versions, for the foot of a table."""
+    """Command, date, machine, its load by then and versions, for the foot of a table; call it before any work."""
     packages = ("torch", "numpy", "transformers", "accelerate")
     versions = [f"{name} {version}" for name in packages if (version := _version(name))]
     return {
         "command": f"`{shlex.join(['attnlab', *map(_without_folders, arguments)])}`",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": ", ".join([*_gpus(), *_cpu()]),
+        "load before": _load(),
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
     }
 
@@ -44,6 +45,15 @@ def _cpu() -> list[str]:
     total = re.search(r"MemTotal:\s*(\d+) kB", memory.read_text()) if memory.exists() else None
     said = [model[1].strip() if model else platform.machine(), f"{len(os.sched_getaffinity(0))} cores"]
     return [*said, f"{int(total[1]) / 2**20:.0f} GiB"] if total else said
+
+
+def _load() -> str:
+    """Processes that wanted a core, on average: whatever was there already slows the rows down, and not evenly."""
+    try:
+        minutes = os.getloadavg()
+    except OSError:
+        return "unknown"
+    return ", ".join(f"{load:.1f}" for load in minutes) + " processes over 1, 5, 15 min"
 
 
 def _gpus() -> list[str]:

@@ -1,11 +1,12 @@
-"""Tokens a second: at the end of each optimiser step, its real target tokens over the time since the one before.
+"""Tokens a second: the real target tokens of the counted optimiser steps over the time that they took together.
 
-Loading, padding and every overhead of a framework lie between two steps, so they count. Padding does not.
+The time of a step is from the end of the one before to its own: loading, padding and every overhead of a framework
+lie between two steps, so they count. Padding does not. The total, and not the median of steps: a step's speed hangs
+on the length of its sentences, and the median would be that of whichever length lies in the middle.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,24 +35,19 @@ class TokenMeter:
         self.tokens.append(tokens)
         self.peaks.append(own_peak())
 
-    def rates(self) -> list[float]:
-        """Tokens a second of each counted step."""
-        ends = range(self.warmup, len(self.moments))
-        return [self.tokens[i] / (self.moments[i] - self.moments[i - 1]) for i in ends]
-
     def values(self) -> Values:
-        """What a child reports: medians over the counted steps, the moment of the first step's end, memory by quarters.
+        """What a child reports: totals over the counted steps, the moment of the first step's end, memory by quarters.
 
         Raises ValueError where no step was counted.
         """
-        rates = self.rates()
-        if not rates:
+        counted = self.tokens[self.warmup :]
+        if not counted:
             raise ValueError(f"{len(self.moments)} optimiser steps ended, {self.warmup} of them to warm up")
         last = len(self.peaks) - 1
         quarters = {f"peak_mb_{part}/4": self.peaks[part * last // 4] for part in (1, 2, 3, 4)}
         return {
-            "tokens_per_second": statistics.median(rates),
-            "tokens_per_step": statistics.fmean(self.tokens[self.warmup :]),
+            "tokens_per_second": sum(counted) / (self.moments[-1] - self.moments[self.warmup - 1]),
+            "tokens_per_step": sum(counted) / len(counted),
             "first_step": self.moments[0],
         } | quarters
 

@@ -1,7 +1,8 @@
 """Several systems measured again and again in turns, and what may be said of the numbers.
 
 The speed of a machine drifts by more than systems differ. So all systems take part in each round, the order turns
-around from round to round, and a ratio is one of two numbers of the same round.
+around from round to round, and a ratio is one of two numbers of the same round. Each round has a seed of its own: the
+few batches that a system draws are longer or shorter than another's, which must not stay in every ratio.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attnlab.bench.spawn import Ended, run_child
 from attnlab.bench.work import Job
@@ -51,12 +52,12 @@ def turn(count: int, number: int) -> list[int]:
 
 
 def measure(children: Sequence[Child], rounds: int) -> list[list[Ended | None]]:
-    """Per child, what each round gave; None after a round in which it failed, since it would fail again."""
+    """Per child, what each round gave, its number from 1 on as the seed; None after a round in which it failed, since it would fail again."""
     ended: list[list[Ended | None]] = [[] for _ in children]
     for number in range(rounds):
         for i in turn(len(children), number):
             child, failed = children[i], any(one is None or one.problem for one in ended[i])
-            one = None if failed else run_child(child.module, child.job)
+            one = None if failed else run_child(child.module, replace(child.job, seed=number + 1))
             ended[i].append(one)
             if one is not None:
                 said = one.problem or f"{one.seconds:.1f} s"

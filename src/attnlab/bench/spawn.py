@@ -78,13 +78,18 @@ class Running:
         return lines[-1] if lines else f"exit code {code} without a word"
 
     def _end(self) -> None:
-        """Ask it to end, and after a while end it."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is not None:
-                return
-            os.killpg(self._process.pid, number)
+        """Ask it to end, and after a while end it; in any case end what it has left behind."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the child and to those that it started; they are a group also after its own end."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
 
 def run_child(module: str, job: Job, timeout: float = TIMEOUT) -> Ended:

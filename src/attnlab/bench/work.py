@@ -61,10 +61,11 @@ class Job:
     precision: str = "fp32"  # fp32 | bf16
     threads: int = 1
     warmup: int = 2  # optimiser steps that are not counted, at least 1
-    steps: int = 6  # optimiser steps that are
+    steps: int = 10  # optimiser steps that are
     environment: Environment = Environment.shipped
     device: str = "cpu"
     settings: tuple[str, ...] = ()  # what the child's own module says
+    seed: int = 1  # of the weights and of the order of the text; another one in each round, see rounds.py
 
     def as_json(self) -> str:
         """Read back by `from_json`."""

@@ -12,6 +12,19 @@ WAIT = 600.0  # seconds for another process that draws the same
 Kept = tuple[str, str, tuple[tuple[int, int], ...]]  # English, German, (English word, German word) from 0
 
 
+def _read_code() -> str:
+    """Digest of the grammar's sources."""
+    here = Path(__file__).parent
+    state = hashlib.sha256()
+    for path in (here / "grammar.py", *sorted((here / "synthetic").glob("*.py"))):
+        state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+# An edited grammar draws anew. Read at import, as the code itself is: what is edited while a process lives is not its.
+CODE = _read_code()
+
+
 def kept_grammar(seed: int, sizes: dict[str, int], cache: Path | None) -> dict[str, list[Kept]]:
     """`grammar.generate` without antecedents, kept under `cache` by what decides it: seed, sizes and the grammar's code."""
 
@@ -27,19 +40,10 @@ def kept_grammar(seed: int, sizes: dict[str, int], cache: Path | None) -> dict[s
     if cache is None:
         content = make()
     else:
-        key = hashlib.sha256(f"{_code()} {seed} {list(sizes.items())}".encode()).hexdigest()
+        key = hashlib.sha256(f"{CODE} {seed} {list(sizes.items())}".encode()).hexdigest()
         content = make_once(cache / "grammar" / key[:16], make, whole, WAIT)
     splits = json.loads(content[SEAL:])
     return {
         name: [(src, tgt, tuple((i, j) for i, j in alignment)) for src, tgt, alignment in pairs]
         for name, pairs in splits.items()
     }
-
-
-def _code() -> str:
-    """Digest of the grammar's sources: an edited grammar draws anew."""
-    here = Path(__file__).parent
-    state = hashlib.sha256()
-    for path in (here / "grammar.py", *sorted((here / "synthetic").glob("*.py"))):
-        state.update(path.read_bytes())
-    return state.hexdigest()

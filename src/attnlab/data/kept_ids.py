@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
+import sentencepiece
 
 from attnlab.data.batching import Encoded, encode
 from attnlab.data.cache import SEAL, make_once, sealed, whole
@@ -14,6 +16,18 @@ from attnlab.data.tokenizer import Tokenizer
 WAIT = 600.0  # seconds for another process that encodes the same text
 
 
+def _read_code() -> str:
+    """Digest of what turns text into ids and of how they are kept."""
+    here = Path(__file__).parent
+    state = hashlib.sha256(sentencepiece.__version__.encode())
+    for name in ("batching.py", "cache.py", "kept_ids.py", "tokenizer.py"):
+        state.update((here / name).read_bytes())
+    return state.hexdigest()
+
+
+CODE = _read_code()  # at import, as the code itself: an edit makes other ids and does not find the old ones
+
+
 def kept_ids(corpus: Corpus, tokenizer: Tokenizer, cache: Path) -> dict[str, Encoded]:
     """Encoded train, dev and test by name: views into one file under `cache`.
 
@@ -21,7 +35,8 @@ def kept_ids(corpus: Corpus, tokenizer: Tokenizer, cache: Path) -> dict[str, Enc
     splits, each with its source side before its target side.
     """
     splits = (corpus.train, corpus.dev, corpus.test)
-    path = cache / "ids" / f"{corpus.digest[:16]}-{tokenizer.digest[:16]}"
+    key = hashlib.sha256(f"{corpus.digest} {tokenizer.digest} {CODE}".encode()).hexdigest()
+    path = cache / "ids" / key[:16]
 
     def make() -> bytes:
         encoded = [encode(split, tokenizer) for split in splits]

@@ -23,9 +23,7 @@ def scale_factor(scale: Scale, d_k: int, d_model: int) -> float:
     match scale:
         case Scale.sqrt_d_k:
             return 1 / math.sqrt(d_k)
-        case (
-            Scale.none | Scale.folded
-        ):  # folded: the factor sits in the initial W_Q (T5), not in the function
+        case Scale.none | Scale.folded:  # folded: the factor sits in the initial W_Q alone
             return 1.0
         case Scale.sqrt_d_model:
             return 1 / math.sqrt(d_model)
@@ -63,9 +61,9 @@ def attention_weights(
         return softmax(scores, real)
     past, future = (keep, ~keep) if real is None else (keep & real, ~keep & real)
     match mask:
+        case Mask.before_softmax if mask_fill == -math.inf:
+            return softmax(fast.hide(scores, future), past)
         case Mask.before_softmax:  # a mask_fill of 0 is the page's zero-fill: e^0 = 1 is not "no weight"
-            if mask_fill == -math.inf:
-                return softmax(fast.hide(scores, future), past)
             return softmax(scores.masked_fill(future, mask_fill), real)
         case Mask.after_softmax:  # the normaliser has already seen the future
             return softmax(scores, real) * keep

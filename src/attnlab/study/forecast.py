@@ -34,13 +34,15 @@ class Forecast:
 
 
 def seconds_of(folder: RunFolder) -> float | None:
-    """Wall time of a run that was done in one session, from its provenance to its status; None for any other."""
+    """Wall time of a run that was done in one session, from its provenance to its status.
+
+    None for any other run, and where the clock was set back meanwhile.
+    """
     status, provenance = folder.read_status(), folder.read_provenance()
     if status is None or provenance is None or status.state is not State.done or provenance["earlier"]:
         return None
-    return (
-        datetime.fromisoformat(status.updated) - datetime.fromisoformat(provenance["started"])
-    ).total_seconds()
+    passed = datetime.fromisoformat(status.updated) - datetime.fromisoformat(provenance["started"])
+    return passed.total_seconds() if passed.total_seconds() >= 0 else None
 
 
 def step_of(folder: RunFolder) -> int:
@@ -51,8 +53,10 @@ def step_of(folder: RunFolder) -> int:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL))
         whole = file.read().rpartition(b"\n")[0]  # a line that is being written has no end yet
-    last = whole.rpartition(b"\n")[2]
-    return int(json.loads(last)["step"]) if last.startswith(b"{") else 0
+    try:
+        return int(json.loads(whole.rpartition(b"\n")[2])["step"])
+    except (ValueError, KeyError, TypeError):  # none yet; or damaged, which the run says when it goes on
+        return 0
 
 
 def steps_kept(folder: RunFolder) -> int:

@@ -107,8 +107,9 @@ def _limit_row(name: str, job: Job, ended: Sequence[Ended | None]) -> dict[str, 
 def _note(options: Options) -> str:
     notes = "; ".join(f"`{system.name}`: {system.note}" for system in options.systems)
     return (
-        f"Real target tokens a second: median of {options.steps} optimiser steps after {options.warmup} to warm up, each row in "
-        f"a fresh process; median [lowest, highest] of {options.rounds} rounds in which all take turns. `ours / it` and the "
+        f"Real target tokens a second: those of {options.steps} optimiser steps, after {options.warmup} to warm up, over the time "
+        f"that they took, each row in a fresh process; median [lowest, highest] of {options.rounds} rounds in which all take "
+        "turns, each with batches of its own. `ours / it` and the "
         "share of the limit, for fp32 the faster of the two, are ratios within a round. docs/performance.md says how to read "
         f"it. {notes}."
     )

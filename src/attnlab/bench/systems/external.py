@@ -1,9 +1,10 @@
 """Any other toolkit in its own environment: a shell command that trains the same text and tells its speed.
 
 The contract, in docs/performance.md with wrappers for eole and JoeyNMT: a line `tokens_per_second <number>` on stdout
-at the end of each optimiser step, real target tokens only. The first `warmup` lines are dropped, the median of the
-next `steps` is the result, and the command is stopped. A command that ends after one single line has stated its own
-median. Everything else that it prints is its business; the exit code counts only where the lines do not suffice.
+at the end of each optimiser step, real target tokens only. The first `warmup` lines are dropped, the harmonic mean of
+the next `steps` is the result (all tokens over all seconds, for steps of equally many tokens: the lines do not say
+how many), and the command is stopped. A command that ends after one single line has stated its own result. Everything
+else that it prints is its business; the exit code counts only where the lines do not suffice.
 """
 
 from __future__ import annotations
@@ -66,17 +67,19 @@ def measure(job: Job) -> Values:
             f"{said[-1] if said else other} (exit code {process.returncode}, {len(rates)} lines 'tokens_per_second "
             f"<number>', allowed: 1, or more than the {job.warmup} of the warm-up)"
         )
-    return {"tokens_per_second": statistics.median(rates[job.warmup :]), "first_step": first_step}
+    return {"tokens_per_second": statistics.harmonic_mean(rates[job.warmup :]), "first_step": first_step}
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask the command and all that it started to end; after a while, end them."""
+    """Ask the command and all that it started to end, and end what is left once the shell has or time is up.
+
+    The shell ends when it is asked; what it started may not hear, and would compute on beside the next row.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE)
-            return
 
 
 def _stopped(number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,6 @@ Shapes: B sentences, S source positions, T target positions, H heads, D width, F
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -139,7 +138,7 @@ def shapes(job: Job) -> Iterator[tuple[Shape, int]]:
 
 @torch.no_grad()
 def measure(job: Job) -> Values:
-    """Median over batches of real target tokens over the time of the products; settings: () or ("onednn",).
+    """Real target tokens of the counted batches over the time of their products; settings: () or ("onednn",).
 
     Raises UserError where oneDNN's fp32 products are not fp32 on this processor.
     """
@@ -147,7 +146,7 @@ def measure(job: Job) -> Values:
     if "onednn" in job.settings and (error := fp32_by_onednn()) > TRUE_FP32:
         raise UserError(f"oneDNN's fp32 products are not fp32 on this processor: relative error {error:.1e}")
     dtype = torch.bfloat16 if job.precision == "bf16" else torch.float32
-    rates, gflops = [], []
+    tokens, flops, seconds = 0, 0, 0.0
     for number, (shape, vocab_size) in enumerate(shapes(job)):
         listed = products(job.work, shape, vocab_size)
         calls = {product: prepared(product, dtype) for product in set(listed)}
@@ -156,11 +155,12 @@ def measure(job: Job) -> Values:
         began = time.perf_counter()
         for product in listed:
             calls[product]()
-        seconds = time.perf_counter() - began
+        ended = time.perf_counter()
         if number >= job.warmup:
-            rates.append(shape.tokens / seconds)
-            gflops.append(sum(product.flops for product in listed) / seconds / 1e9)
-    return {"tokens_per_second": statistics.median(rates), "gflop_per_second": statistics.median(gflops)}
+            tokens += shape.tokens
+            flops += sum(product.flops for product in listed)
+            seconds += ended - began
+    return {"tokens_per_second": tokens / seconds, "gflop_per_second": flops / seconds / 1e9}
 
 
 if __name__ == "__main__":

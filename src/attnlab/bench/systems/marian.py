@@ -65,7 +65,7 @@ def measure(job: Job) -> Values:
     from attnlab.run import read_text
 
     prepare_torch(job)
-    set_seed(1)
+    set_seed(job.seed)
     datasets.disable_progress_bars()
     work = job.work
     text = read_text(load(work.overrides(job.precision, job.threads, 1)))
@@ -85,9 +85,10 @@ def measure(job: Job) -> Values:
             learning_rate=work.lr, weight_decay=0.0, max_grad_norm=work.clip,
             label_smoothing_factor=work.label_smoothing, bf16=job.precision == "bf16", use_cpu=True,
             train_sampling_strategy="group_by_length", save_strategy="no", logging_strategy="no", report_to="none",
-            disable_tqdm=True, remove_unused_columns=False,
+            disable_tqdm=True, remove_unused_columns=False, seed=job.seed,
         )  # fmt: skip
-        trainer = Seq2SeqTrainer(model, settings, collate, train_dataset=dataset(text.train, size * steps))
+        sample = dataset(text.train, size * steps, job.seed)
+        trainer = Seq2SeqTrainer(model, settings, collate, train_dataset=sample)
         with watch_optimizer(meter, lambda: tokens):
             trainer.train()
     return meter.values()
@@ -99,14 +100,14 @@ def sentences(text: Encoded, work: Work) -> int:
     return max(1, int(work.batch_tokens / float(tgt.mean())))
 
 
-def dataset(text: Encoded, pairs: int) -> Any:
+def dataset(text: Encoded, pairs: int, seed: int) -> Any:
     """Ids of a random sample with EOS, and target lengths; all pairs where there are not so many."""
     import datasets
     import numpy as np
 
     from attnlab.data.tokenizer import EOS
 
-    sample = np.random.default_rng(1).permutation(len(text))[:pairs]
+    sample = np.random.default_rng(seed).permutation(len(text))[:pairs]
     src, tgt = ([[*side[i].tolist(), EOS] for i in sample] for side in (text.src, text.tgt))
     return datasets.Dataset.from_dict({"input_ids": src, "labels": tgt, "length": [len(ids) for ids in tgt]})
 

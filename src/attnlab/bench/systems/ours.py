@@ -27,14 +27,15 @@ class Ready:
 
 
 def ready(job: Job, steps: int, overrides: tuple[str, ...] = ()) -> Ready:
-    """Text, model and trainer of the job's work, to be trained for `steps`."""
+    """Text, model and trainer of the job's work, to be trained for `steps`; a seed in `overrides` is kept in all rounds."""
     from attnlab.compose import load
     from attnlab.device import pick_device
     from attnlab.model.initialise import build
     from attnlab.run import read_text
     from attnlab.training.loop import Trainer
 
-    config = load([*job.work.overrides(job.precision, job.threads, steps, job.device), *overrides])
+    work = job.work.overrides(job.precision, job.threads, steps, job.device)
+    config = load([*work, f"seed={job.seed}", *overrides])
     device = pick_device(config.device)
     text = read_text(config)
     model = build(config.model, config.attention, text.tokenizer.vocab_size, config.seed).to(device)

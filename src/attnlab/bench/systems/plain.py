@@ -86,8 +86,8 @@ def batches(text: Encoded, budget: int, buckets: bool, random: np.random.Generat
 def measure(job: Job) -> Values:
     """Train warm-up and counted steps."""
     prepare_torch(job)
-    torch.manual_seed(1)
-    work, random = job.work, np.random.default_rng(1)
+    torch.manual_seed(job.seed)
+    work, random = job.work, np.random.default_rng(job.seed)
     config = load(work.overrides(job.precision, job.threads, 1))
     text = read_text(config)
     longest = int(max(lengths.max() for lengths in text.train.lengths()))
