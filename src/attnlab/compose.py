@@ -14,10 +14,14 @@ from attnlab.config import Config
 from attnlab.convert import convert, exists, no_such_key, refused
 from attnlab.errors import UserError
 from attnlab.rules import check
-from attnlab.texts import refused_texts
+from attnlab.terminal import short
+from attnlab.texts import refused_values
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+
+LONGEST_KEY = 200  # characters
 
 
 def conf_dir() -> Path:
@@ -43,14 +47,27 @@ def compose(overrides: list[str]) -> DictConfig:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    for problem in refused_texts(overrides, "overrides"):
-        raise UserError(problem)
+    for item in overrides:
+        _refuse_unreadable(item)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         try:
             return hydra_compose("config", overrides=overrides)
         except Exception as error:  # besides its own exceptions Hydra lets KeyError and ValueError through
             raise UserError(_not_composed(error)) from None
+
+
+def _refuse_unreadable(item: str) -> None:
+    """What Hydra would take for a path, Python for no number, and a terminal for a command."""
+    key = item.partition("=")[0]
+    for problem in refused_values(item, "overrides"):
+        raise UserError(problem)
+    if len(key) > LONGEST_KEY:
+        raise UserError(
+            f"{short(key)}: got a key of {len(key)} characters, allowed: those of the configuration"
+        )
+    if re.search(r"\d{400}", item):
+        raise UserError(f"{key}: got a number of hundreds of digits, allowed: a smaller one")
 
 
 def typed(composed: DictConfig) -> Config:
@@ -84,10 +101,10 @@ def _not_composed(error: Exception) -> str:
     if found := re.search(r"Could not find '(.+)/([^/']+)'", text):
         group, option = found.groups()
         options = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
-        return f"{group}: got '{option}', allowed: {', '.join(options)}"
+        return f"{short(group)}: got '{short(option)}', allowed: {', '.join(options)}"
     if found := re.search(r"Ambiguous value for argument '([^=]+)=(.*)'", text):
         key, value = found.groups()
-        return f"{key}: got several values '{value}', allowed: one, or a study with experiment=<study>, which takes several"
+        return f"{short(key)}: got several values '{short(value)}', allowed: one, or a study with experiment=<study>, which takes several"
     if found := re.search(r"Could not override '(.+?)'", text):
         return no_such_key(found[1])
-    return text.split("\n")[0].rstrip(".")
+    return short(" ".join(text.split("\n")[0].split())).rstrip(".")

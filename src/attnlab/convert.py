@@ -15,6 +15,8 @@ from typing import Any, cast
 
 from attnlab.config import Config
 from attnlab.errors import UserError
+from attnlab.terminal import short
+from attnlab.texts import LARGEST
 
 MISSING = "???"  # Hydra's and OmegaConf's mark of a value that is still to be given
 
@@ -32,7 +34,7 @@ def no_such_key(key: str) -> str:
         parent, _, last = parent.rpartition(".")
         holder = _type_at(parent)
     names = ", ".join(_fields(cast("type", holder)))
-    return f"{key}: there is no '{last}'{f' in {parent}' if parent else ''}, allowed: {names}"
+    return f"{short(key)}: there is no '{short(last)}'{f' in {short(parent)}' if parent else ''}, allowed: {names}"
 
 
 def refused(key: str, value: Any) -> str:
@@ -77,6 +79,8 @@ def _value(kind: Any, raw: Any, path: str) -> Any:
             case bool() if kind is bool:
                 return raw
             case bool():
+                pass
+            case int() if abs(raw) >= LARGEST:
                 pass
             case str() if kind is str and raw != MISSING:
                 return raw
@@ -139,11 +143,13 @@ def _refused(key: str, value: Any, expected: str) -> str:
         case "???":
             shown = "nothing"
         case str():
-            shown = f"'{value}'"
+            shown = f"'{short(value)}'"
         case None:
             shown = "null"
         case bool():
             shown = str(value).lower()
+        case int() if abs(value) >= LARGEST:
+            shown = "a whole number of more than 18 digits"
         case _:
-            shown = str(value)
+            shown = short(str(value))
     return f"{key}: got {shown}, allowed: {expected}"

@@ -13,6 +13,7 @@ from attnlab.config import (
     DataConfig,
     Mask,
     ModelConfig,
+    Protocol,
     Scale,
     Score,
     Site,
@@ -20,7 +21,7 @@ from attnlab.config import (
 )
 from attnlab.errors import UserError
 from attnlab.identity import plain
-from attnlab.texts import refused_texts
+from attnlab.texts import refused_values
 
 
 def check(config: Config) -> None:
@@ -31,7 +32,7 @@ def check(config: Config) -> None:
 
 def problems(config: Config) -> Iterator[str]:
     """Every broken rule of a config, each as one sentence."""
-    yield from refused_texts(plain(config))
+    yield from refused_values(plain(config))
     yield from _data(config.data)
     yield from _model(config.model)
     yield from _attention(config.attention, config.model)
@@ -154,8 +155,9 @@ def _rest(config: Config) -> Iterator[str]:
         decode__batch_sentences=decode.batch_sentences, decode__sentences=decode.sentences,
         threads=config.threads, launch__workers=config.launch.workers,
     )  # fmt: skip
-    if len(set(decode.protocols)) != len(decode.protocols):
-        yield f"decode.protocols: got {', '.join(decode.protocols)}, allowed: each protocol once"
+    if not decode.protocols or len(set(decode.protocols)) != len(decode.protocols):
+        got = ", ".join(decode.protocols) or "none"
+        yield f"decode.protocols: got {got}, allowed: at least one of {', '.join(Protocol)}, each once"
     if decode.length_penalty < 0:
         yield f"decode.length_penalty: got {decode.length_penalty}, allowed: 0 or more"
     if not 0 <= decode.max_length_factor < math.inf or decode.max_length_extra < 1:

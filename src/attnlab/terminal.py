@@ -26,6 +26,11 @@ def one_line(text: str) -> str:
     return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def short(text: str, most: int = 160) -> str:
+    """`text`, or its beginning and end where it is longer than `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 25]} ... {text[-20:]}"
+
+
 def show(text: object, file: TextIO | None = None, end: str = "\n") -> None:
     """What `print` does, to stdout or `file`, in characters that can only be read."""
     print(printable(str(text)), end=end, file=sys.stdout if file is None else file, flush=True)

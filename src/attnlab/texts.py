@@ -1,4 +1,5 @@
-"""What no text of a configuration may hold: control characters, which act on terminals, and secrets of the environment.
+"""What no value of a configuration may hold: control characters, which act on terminals, secrets of the environment, and
+whole numbers that fit nowhere.
 
 Settings are written to files, tables, pages and W&B. So both are refused before anything is written.
 """
@@ -10,26 +11,29 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from attnlab.terminal import one_line
+from attnlab.terminal import one_line, short
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # and halves of characters: no file holds them
 _SECRET_NAME = re.compile("(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$", re.IGNORECASE)
+LARGEST = 2**63  # a whole number beyond it has no place in files and tensors
 _SHORTEST = 8  # characters: a shorter value stands in ordinary words
 
 
-def refused_texts(value: Any, key: str = "") -> Iterator[str]:
-    """A sentence for each text in nested plain values that may not stand in a file; secrets are named, not shown."""
+def refused_values(value: Any, key: str = "") -> Iterator[str]:
+    """A sentence for each of nested plain values that may not stand in a file; secrets are named, not shown."""
     match value:
         case str() if (name := secret_in(value)) is not None:
             yield f"{key}: got the value of the environment variable {name}, allowed: no secrets, settings are written to files"
         case str() if _CONTROL.search(value):
-            yield f"{key}: got '{one_line(value)}', allowed: text without control characters"
+            yield f"{key}: got '{short(one_line(value))}', allowed: text without control characters"
+        case int() if abs(value) >= LARGEST:
+            yield f"{key}: got a whole number of more than 18 digits, allowed: smaller ones"
         case dict():
             for name, item in value.items():
-                yield from refused_texts(item, f"{key}.{one_line(str(name))}" if key else str(name))
+                yield from refused_values(item, f"{key}.{one_line(str(name))}" if key else str(name))
         case list():
             for item in value:
-                yield from refused_texts(item, key)
+                yield from refused_values(item, key)
 
 
 def secret_in(text: str) -> str | None:

@@ -60,9 +60,7 @@ def test_our_tokens_are_those_of_the_batches_of_the_round(output, seed):
     work = job(output, seed=seed)
     config = load(work.work.overrides("fp32", 1, 5))
     text = read_text(config)
-    order = epoch_batches(
-        text.train, 256, stream_seed(seed, "order"), 0, config.train.equal_target_lengths
-    )
+    order = epoch_batches(text.train, 256, stream_seed(seed, "order"), 0, config.train.equal_target_lengths)
     counted = [sum(len(text.train.tgt[i]) + 1 for i in batch) for batch in order[1:5]]
     assert ours.measure(work)["tokens_per_step"] == sum(counted) / 4
 

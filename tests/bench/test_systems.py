@@ -68,6 +68,10 @@ def test_marian_trains_and_counts_its_tokens(tmp_path, monkeypatch):
     monkeypatch.setattr(marian, "collate", noted)
     values = marian.measure(job(tmp_path, warmup=1, steps=3, settings=("eager",)))
     assert values["tokens_per_step"] == sum(sizes[1:4]) / 3
+    first = sizes.copy()
+    sizes.clear()
+    marian.measure(job(tmp_path, warmup=1, steps=3, settings=("eager",), seed=2))
+    assert sizes[:4] != first[:4]  # another round, other batches
 
 
 def test_a_missing_extra_is_one_sentence():

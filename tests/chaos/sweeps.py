@@ -79,6 +79,7 @@ def start(
         process = subprocess.Popen(
             [*command, f"output={folder / 'outputs'}"], env=os.environ | added, stdin=subprocess.DEVNULL, stdout=file,
             stderr=file, start_new_session=True, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
         )  # fmt: skip
     return Command(process, log, marker)
 

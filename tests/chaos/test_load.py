@@ -36,7 +36,7 @@ MANY = [
     f"seed={','.join(map(str, range(1, RUNS // len(ARMS) + 1)))}", "launch.workers=2", "track=none",
 ]  # fmt: skip
 WORKER_BYTES = 1 << 30
-GROWTH_BYTES = 32 << 20  # of a worker, from its first runs to its last
+GROWTH_BYTES = 8 << 20  # of a worker, in the second half of its runs
 PLAN_SECONDS = 2  # of the processor, since other work may share the machine
 TABLE_SECONDS = 20
 EXPLORER_SECONDS, EXPLORER_BYTES = 10, 8_000_000
@@ -121,6 +121,6 @@ def watch(folder: Path, memory: dict[int, list[int]]) -> None:
 
 
 def grown(samples: list[int]) -> float:
-    """From the second fifth of a worker's life, when all is loaded, to the last fifth."""
+    """From the middle fifth of a worker's life, when all is loaded, to the last one."""
     fifth = len(samples) // 5
-    return statistics.median(samples[-fifth:]) - statistics.median(samples[fifth : 2 * fifth])
+    return statistics.median(samples[-fifth:]) - statistics.median(samples[2 * fifth : 3 * fifth])

@@ -182,3 +182,10 @@ def test_the_folder_must_be_given_and_exist(tmp_path):
         read_files(None, "train", "en", "de")
     with pytest.raises(UserError, match="is not a folder"):
         read_files(str(tmp_path / "nowhere"), "train", "en", "de")
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"en": ' + "9" * 5000 + "}"], ids=["deep", "long"])
+def test_R34_json_that_is_too_deep_or_too_long_is_a_sentence(tmp_path, line):
+    (tmp_path / "train.jsonl").write_text('{"en": "a", "de": "b"}\n' + line + "\n")
+    with pytest.raises(UserError, match=r"train\.jsonl, line 2: not JSON"):
+        read_files(str(tmp_path), "train", "en", "de")

@@ -134,3 +134,9 @@ def test_R21_a_set_too_short_for_4_grams_is_flagged():
 def test_counts_that_differ_are_an_error(hypotheses, references):
     with pytest.raises(ValueError, match=f"{len(hypotheses)} translations for {len(references)} references"):
         score(hypotheses, references)
+
+
+def test_R21_references_without_a_token_are_one_sentence():
+    """sacreBLEU drops the mark "<skipped>" from a text."""
+    with pytest.raises(UserError, match="without a token"):
+        score(["a b"], ["<skipped>"])

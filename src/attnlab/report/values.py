@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from attnlab.study.render import fixed
 from attnlab.study.statistics import Estimate
 
 Value = str | float | bool | None
@@ -27,7 +28,7 @@ class Number:
 
 def text(value: float, digits: int, sign: str = "") -> str:
     """Fixed digits, as a table prints them."""
-    return "NaN" if math.isnan(value) else f"{value:{sign}z.{digits}f}"
+    return fixed(value, digits, sign)
 
 
 def number(one: Estimate, digits: int, sign: str = "") -> Number:

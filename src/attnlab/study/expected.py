@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from attnlab.errors import UserError
-from attnlab.study.claims import Claim, Direction, Kind
+from attnlab.study.claims import Claim, Direction, Effect, Kind
 from attnlab.study.metric import Metric
 
 _Enum = TypeVar("_Enum", bound=StrEnum)
 _TEXTS = ("id", "statement", "metric", "kind", "direction", "source")
 _FIELDS = {*_TEXTS, "cell", "control", "bounds"}
+_CHECK = "check"  # of any kind: true for what holds by construction
 _ROW = (
     Kind.ordering,
     Kind.slope,
@@ -62,11 +63,12 @@ def _claim(item: Any, where: str) -> Claim:
     allowed = (
         _FIELDS | ({"against"} if kind in _AGAINST else set()) | ({"of"} if kind is Kind.share else set())
     )
-    needed, allowed = allowed, allowed | ({"choose"} if kind in _CHOOSING else set())
+    more = [name for name, kinds in (("choose", _CHOOSING), ("effect", (Kind.share,))) if kind in kinds]
+    needed, allowed = allowed, allowed | {*more, _CHECK}
     if not needed <= set(item) <= allowed:
         raise UserError(
-            f"{where}: got {', '.join(map(str, item))}, allowed for kind {kind}: exactly {', '.join(sorted(needed))}"
-            + (", and choose" if allowed != needed else "")
+            f"{where}: got {', '.join(map(str, item))}, allowed for kind {kind}: exactly {', '.join(sorted(needed))}, "
+            f"and {', '.join([*more, _CHECK])}"
         )
     choose = item.get("choose")
     cells = _labels(item["cell"], f"{where}, cell", kind, kind in _ROW, choose is not None)
@@ -86,12 +88,16 @@ def _claim(item: Any, where: str) -> Claim:
     against = _against(item["against"], kind, len(cells), where) if kind in _AGAINST else None
     if "choose" in item and not isinstance(choose, str):
         raise UserError(f"{where}, choose: got {_shown(choose)}, allowed: a metric")
+    effect = _member(Effect, item["effect"], f"{where}, effect") if "effect" in item else None
+    if not isinstance(item.get(_CHECK, False), bool):
+        raise UserError(f"{where}, {_CHECK}: got {_shown(item[_CHECK])}, allowed: true, false")
     for name, text in (("metric", item["metric"]), ("choose", choose), ("against", against)):
         if isinstance(text, str):
             _refuse_metric(text, f"{where}, {name}")
     return Claim(
         item["id"], item["statement"], item["metric"], kind, cells, controls, direction,
         _bounds(item["bounds"], direction, where), item["source"], against, of, choose,
+        effect, item.get(_CHECK, False),
     )  # fmt: skip
 
 

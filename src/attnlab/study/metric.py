@@ -26,11 +26,11 @@ class Term:
     step: int | None
 
     def of(self, cell: Cell) -> dict[int, float]:
-        """By seed, of the runs that are done and have it."""
+        """By seed, of the runs that have it: results are of runs that are done, a step also of those that diverged."""
         if self.step is None:
             return cell.values(self.name)
         found = {}
-        for run in cell.with_state(State.done):
+        for run in cell.with_state(State.done) + cell.with_state(State.diverged):
             for record in run.folder.read_metrics():
                 if record["step"] == self.step and self.name in record:
                     found[run.seed] = record[self.name]
@@ -64,7 +64,7 @@ class Metric:
         return self.first.name if self.second is None and self.first.step is None else None
 
     def of(self, cell: Cell) -> dict[int, float]:
-        """By seed, of the runs that are done and have all of it; a quotient by 0 is NaN."""
+        """By seed, of the runs that have all of it; a quotient by 0 is NaN."""
         first = self.first.of(cell)
         if self.second is None:
             return first

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from attnlab.study.claims import Judged
+from attnlab.study.claims import Judged, Verdict
 from attnlab.study.statistics import RESAMPLES, Estimate, Interval
 from attnlab.study.table import Column, Row, StudyTable
 from attnlab.tracking.status import State
@@ -19,15 +19,20 @@ done, of all; those that diverged or failed are counted, never averaged. One see
 says nothing about another training. p: paired t-test, Holm-corrected over the differences of this table.
 dev nll: teacher-forced, nats a token, by the arm's own code; prefix nll: each token scored from its own prefix. A prefix \
 nll far above the dev nll is a leak: the model was shown the future while it trained. BLEU (protocol), length ratio and \
-share of empty translations are of the test set; an `exact` interval is the binomial one over sentences. (all equal): every \
-seed has this number, and a t-interval would have no width."""
+share of empty translations are of the test set; an `exact` interval is the binomial one over its sentences, of these seeds. \
+(all equal): every seed has this number, and a t-interval would have no width."""
 VERDICTS = """\
-Confirmed: the 95% interval over seeds lies inside the bounds; refuted: outside; inconclusive: it meets the edge, or \
-there is none. These intervals are not corrected for the number of claims."""
+Confirmed: the 95% interval over seeds lies inside the bounds; refuted: outside; inconclusive: it meets the edge, there \
+is none, or runs are missing or failed (provisional). The interval of a share of translations is over the sentences of one \
+test set, of these seeds, and over seeds where that is wider. These intervals are not corrected for the number of claims."""
+CHECKS = """\
+What holds by construction: a control on the harness and no prediction, so it is counted apart. A check that is not \
+confirmed says that code or data are not what they seem."""
 SENTENCES = """\
 BLEU on {} resampled test sets (sentence-level paired bootstrap). A row with a seed is about the test set alone: these \
 weights, other sentences. `all`: seeds resampled too; with few seeds that interval is too narrow, so read it beside the \
-t-interval above."""
+t-interval above. p is sacreBLEU's: how often a resampled |Δ|, less their mean, is above the |Δ| of the test set; where all \
+resampled Δ have one sign that is one tail, about half of a two-sided p."""
 CSV_COLUMNS = (
     "arm", "settings", "control", "metric", "seeds", "diverged", "failed", "n", "mean", "sd", "low", "high",
     "difference_n", "difference", "difference_sd", "difference_low", "difference_high", "p", "p_holm",
@@ -51,7 +56,10 @@ def markdown(table: StudyTable) -> str:
     if sentences := [cells for row in table.rows for cells in _sentence_rows(row)]:
         head = ["cell", "seed", "BLEU", "control", "Δ [95%]", "p"]
         parts += ["## Sentences", _lines(head, sentences), SENTENCES.format(RESAMPLES)]
-    parts += ["## Claims", *_claims(table.claims)]
+    claims, checks = ([one for one in table.claims if one.claim.check is check] for check in (False, True))
+    parts += ["## Claims"]
+    parts += _claims(claims, VERDICTS) if claims else ["None are registered (expected.yaml)."]
+    parts += ["## Checks", *_claims(checks, CHECKS)] if checks else []
     alarms = [f"{row.cell.label}, seed {run.seed}: {alarm}" for row in table.rows for run in row.cell.runs
               for alarm in run.status.alarms]  # fmt: skip
     parts += ["## Alarms", _bullets(alarms) if alarms else "None."]
@@ -103,6 +111,11 @@ def latex(table: StudyTable) -> str:
     ])  # fmt: skip
 
 
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """In fixed digits, as tables and pages print a number: what rounds to 0 has no minus."""
+    return "NaN" if math.isnan(value) else f"{value:{sign}z.{digits}f}"
+
+
 def _titles(columns: Sequence[Column]) -> list[str]:
     return [title for c in columns for title in ([c.title, "Δ"] if c.compared else [c.title])]
 
@@ -114,7 +127,7 @@ def _row(row: Row, table: StudyTable, notes: bool = True) -> list[str]:
         one = row.estimates.get(column.metric)
         text = "-" if one is None else _estimate(one, column.digits)
         if column.metric.endswith("/empty") and row.exact_empty is not None and one is not None:
-            text = f"{one.mean:.{column.digits}f} {_interval(row.exact_empty, column.digits)} exact"
+            text = f"{fixed(one.mean, column.digits)} {_interval(row.exact_empty, column.digits)} exact"
         cells.append(text)
         if column.compared:
             compared = row.differences.get(column.metric)
@@ -161,21 +174,22 @@ def _sentence_rows(row: Row) -> Iterator[list[str]]:
     for one in row.by_seed:
         drawn = one.resampled
         yield [
-            row.cell.label, str(one.seed), f"{one.bleu:.2f}", f"{one.control:.2f}",
-            f"{drawn.difference:+.2f} {_interval(drawn.interval, 2)}", f"{drawn.p:.2g}",
+            row.cell.label, str(one.seed), fixed(one.bleu, 2), fixed(one.control, 2),
+            f"{fixed(drawn.difference, 2, '+')} {_interval(drawn.interval, 2)}", f"{drawn.p:.2g}",
         ]  # fmt: skip
     if row.both is not None and row.both.seeds > 1:
         both = row.both
         yield [
-            row.cell.label, "all", "", "", f"{both.difference:+.2f} {_interval(both.interval, 2)}", f"{both.p:.2g}",
+            row.cell.label, "all", "", "", f"{fixed(both.difference, 2, '+')} {_interval(both.interval, 2)}",
+            f"{both.p:.2g}",
         ]  # fmt: skip
 
 
-def _claims(claims: Sequence[Judged]) -> list[str]:
-    if not claims:
-        return ["None are registered (expected.yaml)."]
+def _claims(claims: Sequence[Judged], legend: str) -> list[str]:
+    found = [one.verdict for one in claims]
+    counts = f"{len(found)}: {', '.join(f'{found.count(verdict)} {verdict}' for verdict in Verdict)}."
     head = ["id", "claim", "measured", "predicted", "numbers [95%]", "n", "verdict", "source"]
-    return [_lines(head, [_claim(one) for one in claims]), VERDICTS]
+    return [counts, _lines(head, [_claim(one) for one in claims]), legend]
 
 
 def _claim(one: Judged) -> list[str]:
@@ -190,9 +204,9 @@ def _claim(one: Judged) -> list[str]:
 
 
 def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> str:
-    text = _number(one.mean, digits, sign)
+    text = fixed(one.mean, digits, sign)
     if sd and one.sd is not None:
-        text += f" ± {_number(one.sd, digits)}"
+        text += f" ± {fixed(one.sd, digits)}"
     if one.interval is None:
         return text
     if one.interval.low == one.interval.high:  # [0.00, 0.00] would claim a certainty that nothing gives
@@ -200,12 +214,8 @@ def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> st
     return f"{text} {_interval(one.interval, digits)}"
 
 
-def _number(value: float, digits: int, sign: str = "") -> str:
-    return "NaN" if math.isnan(value) else f"{value:{sign}.{digits}f}"
-
-
 def _interval(interval: Interval, digits: int) -> str:
-    return f"[{_number(interval.low, digits)}, {_number(interval.high, digits)}]"
+    return f"[{fixed(interval.low, digits)}, {fixed(interval.high, digits)}]"
 
 
 def _numbers(one: Estimate | None) -> list[float | None]:

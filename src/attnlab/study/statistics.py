@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,9 @@ class Estimate:
 class Resampled:
     """A difference of BLEU between an arm and its control, on resampled test sets.
 
-    p: two-sided, as sacreBLEU's paired bootstrap counts it: how often the resampled difference, less its mean, is
-    larger than the difference on the test set itself.
+    p: as sacreBLEU's paired bootstrap counts it (Koehn 2004; Riezler and Maxwell 2005): how often the size of the
+    resampled difference, less the mean of those sizes, is above the size of the difference on the test set. Where all
+    resampled differences have one sign that is one tail, about half of a two-sided p.
     """
 
     seeds: int
@@ -68,8 +69,22 @@ def estimate(values: Sequence[float]) -> Estimate:
     if not all(map(math.isfinite, values)):
         return Estimate(n, mean, math.nan, None)
     sd = float(np.std(values, ddof=1))
-    half = float(scipy_stats().t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / math.sqrt(n)
-    return Estimate(n, mean, sd, Interval(mean - half, mean + half))
+    return Estimate(n, mean, sd, _t_interval(n, mean, sd, LEVEL))
+
+
+def corrected(one: Estimate, tests: int) -> Interval | None:
+    """The t-interval that leaves 5% for `tests` of them together (Bonferroni); None where the estimate has none.
+
+    one: of plain values, as `estimate` makes it.
+    """
+    if one.interval is None or one.sd is None:
+        return None
+    return _t_interval(one.n, one.mean, one.sd, 1 - (1 - LEVEL) / tests)
+
+
+def _t_interval(n: int, mean: float, sd: float, level: float) -> Interval:
+    half = float(scipy_stats().t.ppf(0.5 + level / 2, n - 1)) * sd / math.sqrt(n)
+    return Interval(mean - half, mean + half)
 
 
 def paired(arm: Mapping[int, float], control: Mapping[int, float]) -> list[tuple[float, float]]:
@@ -87,11 +102,15 @@ def ratio(arm: Mapping[int, float], control: Mapping[int, float]) -> Estimate | 
     """Arm / control over shared seeds: the geometric mean and a t-interval of the logarithm, turned back.
 
     Ratios are skewed and their logarithms are not: 1/2 and 2 must average to 1. `sd` is that of the plain ratios.
-    None where no seed is shared or a value is not above 0, which has no logarithm.
+    An arm with a 0, which has no logarithm (a BLEU, say), has the mean and t-interval of the plain ratios, from 0 on.
+    None where no seed is shared, a control is not above 0, or an arm is below it.
     """
     pairs = paired(arm, control)
-    if not pairs or any(value <= 0 for pair in pairs for value in pair):
+    if not pairs or any(a < 0 or b <= 0 for a, b in pairs):
         return None
+    if any(a == 0 for a, _ in pairs):
+        one = estimate([a / b for a, b in pairs])
+        return replace(one, interval=one.interval and Interval(max(0.0, one.interval.low), one.interval.high))
     logs = estimate([math.log(a) - math.log(b) for a, b in pairs])
     interval = logs.interval and Interval(math.exp(logs.interval.low), math.exp(logs.interval.high))
     return Estimate(logs.n, math.exp(logs.mean), estimate([a / b for a, b in pairs]).sd, interval)

@@ -17,7 +17,7 @@ from attnlab.study.cells import Cell, control_of, read_cells, run_command
 from attnlab.study.claims import Claim, Judged
 from attnlab.study.grid import Study
 from attnlab.study.origin import Origin, portable, trace
-from attnlab.study.quantities import exact_share
+from attnlab.study.quantities import EMPTY, exact_share
 from attnlab.study.sentences import bleu_statistics, corpus_bleu
 from attnlab.study.statistics import (
     Estimate,
@@ -155,9 +155,17 @@ def _row(
                 differences[name] = Difference(one, t_test(found, against), math.nan)
     by_seed, both = _bootstraps(cell, control, bleu) if control is not None else ([], None)
     return Row(
-        cell, control, {name: estimate(list(found.values())) for name, found in values.items()}, differences,
+        cell, control, {name: _estimate(name, list(found.values())) for name, found in values.items()}, differences,
         exact_share(cell, f"test/{protocol}/empty"), by_seed, both,
     )  # fmt: skip
+
+
+def _estimate(metric: str, values: Sequence[float]) -> Estimate:
+    """Over seeds; the interval of a share ends where a share does."""
+    one = estimate(values)
+    if one.interval is None or not metric.endswith(EMPTY):
+        return one
+    return replace(one, interval=Interval(max(0.0, one.interval.low), min(1.0, one.interval.high)))
 
 
 def _corrected(rows: Sequence[Row], columns: Sequence[Column]) -> list[Row]:

@@ -7,6 +7,7 @@ count, so that the number of a seed comes from runs that share initial weights a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,15 +39,25 @@ def ranks(rows: Sequence[Values], against: Sequence[Values]) -> dict[int, float]
     return _each_seed([*rows, *against], correlation)
 
 
+def rank_step(cells: int) -> float:
+    """How far two cells that are next to each other and change places move a correlation of ranks, at least."""
+    return 12 / (cells * (cells**2 - 1))
+
+
 def best_settings(rows: Sequence[Values], x: Sequence[float]) -> dict[int, float]:
     """The x whose value is the lowest; NaN for a seed with a NaN."""
     return _each_seed(rows, lambda y: np.nan if np.isnan(y).any() else float(x[int(np.argmin(y))]))
 
 
+def largest_factor(x: Sequence[float]) -> float:
+    """The largest step of a grid of x, as a factor above 1: how much of a best setting the grid leaves open."""
+    return max(later / earlier for earlier, later in pairwise(sorted(x)))
+
+
 def sensitivities(rows: Sequence[Values]) -> dict[int, float]:
     """Mean over the cells of how far each is above the lowest one (Wortsman et al. 2023, with even steps of x).
 
-    The paper caps a loss at that of initialisation; here a run that diverges has no value, so none is that high.
+    The paper caps a loss at that of initialisation; so is the value of a run that diverged (quantities.py).
     """
     return _each_seed(rows, lambda y: float(np.mean(y) - np.min(y)))
 

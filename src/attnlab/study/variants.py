@@ -118,7 +118,7 @@ def _plain_setting(item: str) -> Setting | None:
 
     try:
         parsed = OverridesParser.create().parse_override(item)
-    except HydraException:  # Hydra composes it and says what is wrong
+    except (HydraException, ValueError):  # Hydra composes it and says what is wrong
         return None
     if parsed.is_delete() or parsed.is_add() or parsed.is_force_add() or parsed.is_sweep_override():
         return None
