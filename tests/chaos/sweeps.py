@@ -65,15 +65,13 @@ class Command:
         return self.process.wait(seconds)
 
 
-def start(
-    folder: Path, overrides: Sequence[str], place: str | None = None, passage: int = 1, **environment: str
-) -> Command:
+def start(folder: Path, overrides: Sequence[str], place: str | None = None, passage: int = 1) -> Command:
     """`attnlab run` into <folder>/outputs, stalling at the `passage`-th passage of `place` if one is given."""
     folder.mkdir(parents=True, exist_ok=True)
     number = len(list(folder.glob("command-*.log")))
     log, marker = folder / f"command-{number}.log", folder / f"stalled-{number}"
     stall = {"place": place, "passage": passage, "marker": str(marker)}
-    added = {OWN: str(folder)} | ({"STALL": json.dumps(stall)} if place else {}) | environment
+    added = {OWN: str(folder)} | ({"STALL": json.dumps(stall)} if place else {})
     command = [sys.executable, str(Path(__file__).with_name("stalling.py")), "run", *overrides]
     with log.open("w") as file:
         process = subprocess.Popen(

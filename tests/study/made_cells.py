@@ -1,6 +1,8 @@
 """Cells of a table and claims about them, with numbers of our choosing and no files."""
 
 import functools
+import json
+from dataclasses import replace
 from pathlib import Path
 
 from attnlab.compose import load
@@ -24,6 +26,17 @@ def cell(name, values, diverged=(), metric="m", more=None):
     ended = done | {seed: Status(State.diverged) for seed in diverged}
     folder, config = RunFolder(Path("nowhere")), _config()
     return Cell(name, (), tuple(SeedRun(seed, config, folder, ended[seed], {}) for seed in sorted(ended)))
+
+
+def with_records(made, folder, records):
+    """The cell with these records in the metrics.jsonl of each of its seeds, below `folder`."""
+    runs = []
+    for run in made.runs:
+        own = RunFolder(folder / made.label / str(run.seed))
+        own.create()
+        (own.path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        runs.append(replace(run, folder=own))
+    return replace(made, runs=tuple(runs))
 
 
 def row(*values, **named):

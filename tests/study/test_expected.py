@@ -5,7 +5,7 @@ import math
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.study.claims import Claim, Direction, Kind
+from attnlab.study.claims import Claim, Direction, Effect, Kind
 from attnlab.study.expected import load_claims
 
 LINES = {
@@ -48,6 +48,9 @@ def test_what_a_kind_adds_is_read(tmp_path):
         ("c", "d"),
         "m@0",
     )
+    assert (share.effect, share.check) == (None, False)
+    (rise,) = load_claims(written(tmp_path, kind="share", of="[c, d]", effect="rise", check="true"))
+    assert (rise.effect, rise.check) == (Effect.rise, True)
 
 
 ROW = {"cell": "[a, b]", "control": "null"}
@@ -69,7 +72,7 @@ ROW = {"cell": "[a, b]", "control": "null"}
         ({"cell": "[zero_fill, correct]"}, "cell.*the label of one cell"),
         ({"kind": "ordering", "control": "null"}, "cell.*a list of two labels"),
         ({"source": ""}, "allowed: bounds, cell, control"),
-        ({"size": "3"}, "got .*size, allowed for kind difference: exactly .*, and choose"),
+        ({"size": "3"}, "got .*size, allowed for kind difference: exactly .*, and choose, check"),
         ({"of": "[a, b]"}, "got .*of, allowed for kind difference: exactly"),
         ({"kind": "share"}, "allowed for kind share: exactly .*of"),
         ({"kind": "share", "of": "[a, b, c]"}, "of: got 3 labels, allowed: two"),
@@ -94,6 +97,12 @@ ROW = {"cell": "[a, b]", "control": "null"}
             {"kind": "value", "control": "null", "choose": "m"},
             "got .*choose, allowed for kind value: exactly",
         ),
+        (
+            {"kind": "share", "of": "[a, b]", "effect": "up"},
+            "effect: got 'up', allowed: rise, fall",
+        ),
+        ({"effect": "rise"}, "got .*effect, allowed for kind difference: exactly"),
+        ({"check": "1"}, "check: got '1', allowed: true, false"),
         ({"metric": "a b"}, "metric: got 'a b', allowed: name, name@step"),
         ({"id": "7"}, "id: got '7', allowed: text"),
         ({"metric": "[1"}, "allowed: YAML"),

@@ -1,14 +1,11 @@
 """How a claim writes what it measures."""
 
-import json
 import math
 
 import pytest
-from made_cells import cell
+from made_cells import cell, with_records
 
-from attnlab.study.cells import Cell, SeedRun
 from attnlab.study.metric import Metric, Term
-from attnlab.tracking.folder import RunFolder
 
 
 def test_a_result_a_step_a_difference_and_a_quotient():
@@ -39,17 +36,17 @@ def test_a_step_is_read_from_the_records_of_that_step(tmp_path):
         {"step": 2, "k": "NaN"},
         {"step": 20, "m": 3.0},
     ]
-    made = cell("c", {1: 2.0}, diverged=[2])
-    runs = []
-    for run in made.runs:
-        folder = RunFolder(tmp_path / str(run.seed))
-        folder.create()
-        (folder.path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-        runs.append(SeedRun(run.seed, run.config, folder, run.status, {}))
-    one = Cell("c", (), tuple(runs))
-    assert Metric.parse("m@0").of(one) == {1: 5.0}  # the run that diverged does not count
+    one = with_records(cell("c", {1: 2.0}), tmp_path, records)
+    assert Metric.parse("m@0").of(one) == {1: 5.0}
     assert Metric.parse("m@2").of(one) == {1: 4.0}
     assert math.isnan(Metric.parse("k@2").of(one)[1])
     assert Metric.parse("m@1").of(one) == {}
     assert Metric.parse("m@20 - m@0").of(one) == {1: -2.0}
+    assert Metric.parse("m / m@0").of(one) == {1: 0.4}
+
+
+def test_a_run_that_diverged_has_the_steps_before_and_no_result(tmp_path):
+    one = with_records(cell("c", {1: 2.0}, diverged=[2]), tmp_path, [{"step": 0, "m": 5.0}])
+    assert Metric.parse("m@0").of(one) == {1: 5.0, 2: 5.0}
+    assert Metric.parse("m").of(one) == {1: 2.0}
     assert Metric.parse("m / m@0").of(one) == {1: 0.4}

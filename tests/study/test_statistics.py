@@ -12,8 +12,10 @@ from scipy import stats
 
 from attnlab.errors import UserError
 from attnlab.study.statistics import (
+    Estimate,
     Interval,
     bleu_of,
+    corrected,
     difference,
     estimate,
     holm,
@@ -109,7 +111,27 @@ def test_ratio_is_a_geometric_mean():
     assert found.mean == pytest.approx(1.0)
     half = stats.t.ppf(0.975, 1) * np.std([math.log(2), -math.log(2)], ddof=1) / math.sqrt(2)
     assert (found.interval.low, found.interval.high) == pytest.approx((math.exp(-half), math.exp(half)))
-    assert ratio({1: 0.0}, {1: 1.0}) is None
+
+
+def test_a_ratio_of_zeros_is_zero_and_a_ratio_to_zero_is_none():
+    """A BLEU that falls by all of it has no logarithm, and is the most that a claim of 30% could ask for."""
+    control = {1: 20.0, 2: 21.0, 3: 22.0}
+    assert ratio(dict.fromkeys(control, 0.0), control) == Estimate(3, 0.0, 0.0, Interval(0.0, 0.0))
+    found = ratio({1: 0.0, 2: 2.1, 3: 0.0}, control)
+    plain = estimate([0.0, 0.1, 0.0])
+    assert (found.mean, found.sd) == (pytest.approx(plain.mean), pytest.approx(plain.sd))
+    assert found.interval == Interval(0.0, pytest.approx(plain.interval.high))  # the plain one begins at -0.11
+    assert ratio({1: 0.0}, {1: 0.0}) is None
+    assert ratio({1: 1.0}, {1: -1.0}) is None
+    assert ratio({1: -1.0}, {1: 1.0}) is None
+
+
+def test_the_interval_that_is_left_to_each_of_several_tests():
+    one = estimate([1.0, 2.0, 4.0])
+    assert corrected(one, 1) == one.interval
+    low, high = stats.t.interval(1 - 0.05 / 4, 2, loc=one.mean, scale=one.sd / math.sqrt(3))
+    assert corrected(one, 4) == Interval(pytest.approx(low), pytest.approx(high))
+    assert corrected(estimate([1.0]), 4) is None
 
 
 def test_holm_by_hand():
@@ -169,6 +191,17 @@ def test_p_of_two_systems_that_hardly_differ_is_sacrebleu_s(systems):
     _, scores = PairedTest([("c", good), ("a", other)], {"BLEU": BLEU(force=True)}, [references], "bs", 200)()
     arm, control = sentence_statistics(other, references), sentence_statistics(good, references)
     assert sentence_bootstrap(arm, control, 200).p == pytest.approx(scores["BLEU"][1].p_value)
+
+
+def test_p_is_the_tail_that_the_docstring_says(systems):
+    """All resampled differences are below 0 here, so p is that of one tail and half of that of both."""
+    references, good, _ = systems
+    worse = good[:45] + ["a"] * 3 + good[48:]
+    arm, control = sentence_statistics(worse, references), sentence_statistics(good, references)
+    drawn = resampled_bleu(arm) - resampled_bleu(control)
+    found = sentence_bootstrap(arm, control)
+    assert drawn.max() <= 0
+    assert found.p == (np.sum(drawn < drawn.mean() - abs(found.difference)) + 1) / 1001
 
 
 def test_two_levels_hold_more_spread_than_sentences_and_repeat_themselves(systems):

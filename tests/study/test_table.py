@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from made_cells import claim
 from made_up import broken, corpus_of, study_at, write_run
 from scipy import stats
 
@@ -14,6 +15,7 @@ from attnlab.cli import main
 from attnlab.errors import UserError
 from attnlab.study import render, table
 from attnlab.study.cells import Cell, control_of, read_cells
+from attnlab.study.claims import Direction
 from attnlab.tracking.folder import folder_of
 from attnlab.tracking.status import State
 
@@ -117,7 +119,7 @@ def test_losses_bleu_and_lengths_stand_beside_each_other_with_alarms(lab):
     ]  # fmt: skip
     assert "ALARM in 3 of 3" in shown
     assert "- zero_fill, seed 2: the model sees the future" in shown
-    assert "1.000 [0.960, 1.000] exact" in shown  # 0.025 ** (1 / 90)
+    assert "1.000 [0.884, 1.000] exact" in shown  # 0.025 ** (1 / 30), one test set
     assert "0.00 ± 0.00 (all equal)" in shown
     assert re.search(r"\| zero_fill \| all \|.*\| -[\d.]+ \[-[\d.]+, -[\d.]+\]", shown)
 
@@ -302,6 +304,46 @@ def test_the_footer_says_where_the_numbers_come_from(lab):
     assert "output=" not in shown
 
 
+def test_checks_are_listed_and_counted_apart_from_claims(lab):
+    fill(lab)
+    lower = claim("difference", "below", 0.0, cells=["zero_fill"], control=["correct"], metric="final/dev/nll")
+    claims = [lower, replace(lower, id="Y", direction=Direction.above), replace(lower, id="Z", check=True)]
+    shown = render.markdown(table.build(lab.study, lab.items, claims))
+    predicted, _, checks = shown.partition("## Checks")
+    assert "\n2: 1 confirmed, 1 refuted, 0 inconclusive.\n" in predicted
+    assert "\n1: 1 confirmed, 0 refuted, 0 inconclusive.\n" in checks
+    assert ("| X |" in predicted, "| Y |" in predicted, "| Z |" in predicted) == (True, True, False)
+    assert "| Z |" in checks
+
+
+def test_what_rounds_to_zero_has_no_minus_and_pages_print_as_tables_do(lab):
+    from attnlab.report import values
+
+    for seed in (1, 2, 3):
+        loss = {"final/dev/nll": -1e-7 * seed, "final/dev/prefix_nll": 1.0}
+        write_run(lab.runs["correct", seed], loss)
+        write_run(lab.runs["zero_fill", seed], loss | {"final/dev/nll": -3e-7 * seed})
+    shown = render.markdown(made(lab))
+    assert "| correct | 3/3 | 0.000 ± 0.000 [0.000, 0.000] |" in shown
+    assert "| +0.000 ± 0.000 [0.000, 0.000]" in shown
+    assert "-0.0" not in re.sub("sd_|seed", "", shown.split("## Sentences")[0])
+    for number in (-1e-7, -0.0004999, -0.0006, 2.5, float("nan")):
+        assert values.text(number, 3, "+") == render.fixed(number, 3, "+")
+    assert render.fixed(-0.0006, 3) == "-0.001"
+
+
+def test_the_interval_of_a_share_ends_where_a_share_does(lab):
+    fill(lab)
+    for seed, every in ((1, 1), (2, 2), (3, 3)):
+        planned = lab.runs["correct", seed]
+        references = corpus_of(planned.config.data).test.tgt
+        lines = ["" if i % every == 0 else line for i, line in enumerate(references)]
+        write_run(planned, {"final/dev/nll": 2.0, "final/dev/prefix_nll": 2.0}, translations=lines)
+    row = csv_row(made(lab), "correct", "test/prefix/empty")
+    assert float(row["mean"]) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+    assert (float(row["low"]), float(row["high"])) == (0.0, 1.0)  # 0.61 ± 0.87
+
+
 def cells_named(*labels):
     return [Cell(label.split()[0], tuple(label.split()[1:]), ()) for label in labels]
 
@@ -342,6 +384,8 @@ def test_the_command_prints_the_table_and_writes_three_files(lab, tmp_path, monk
     assert main(["table", *lab.items]) == 0
     shown = capsys.readouterr()
     assert "confirmed: the interval lies inside" in shown.out
+    assert "1: 1 confirmed, 0 refuted, 0 inconclusive." in shown.out
+    assert "## Checks" not in shown.out
     assert (folder / "results" / "table.md").read_text() in shown.out
     assert sorted(path.name for path in (folder / "results").iterdir()) == [
         "table.csv",

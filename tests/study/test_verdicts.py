@@ -1,13 +1,16 @@
 """Verdicts: where the interval lies, and what has none."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from made_cells import cell, claim
+from made_cells import cell, claim, row, with_records
 
-from attnlab.study.cells import Cell
+from attnlab.study.cells import Cell, SeedRun
 from attnlab.study.claims import Verdict
 from attnlab.study.verdicts import judge
+from attnlab.tracking.status import State, Status
 
 
 # Values 1, 2, 3: mean 2, sd 1, interval 2 ± 4.3027 / sqrt(3) = [-0.4841, 4.4841].
@@ -78,8 +81,10 @@ def test_what_has_no_interval_is_inconclusive_with_the_reason(cells, reason):
 
 def test_what_cannot_be_compared_says_why():
     cells = {"a": cell("a", {1: 0.0}), "c": cell("c", {1: 2.0}), "d": cell("d", {2: 2.0})}
-    for kind, control, reason in (("ratio", "c", "not above 0"), ("difference", "d", "no seed that all")):
-        found = judge(claim(kind, "below", 1.0, control=control), cells)
+    for kind, arm, control, reason in (
+        ("ratio", "c", "a", "to numbers that are not above"), ("difference", "a", "d", "no seed that all"),
+    ):  # fmt: skip
+        found = judge(claim(kind, "below", 1.0, cells=arm, control=control), cells)
         assert (found.verdict, found.estimates) == (Verdict.inconclusive, ())
         assert reason in found.reason
 
@@ -111,10 +116,66 @@ def test_all_empty_in_every_seed_has_the_exact_interval_over_sentences():
         "a": cell("a", {1: 1.0, 2: 1.0}, metric=empty, more={"test/prefix/sentences": {1: 30.0, 2: 30.0}})
     }
     found = judge(claim("value", "above", 0.95, metric=empty), cells)
-    assert found.estimates[0].interval.low == pytest.approx(0.025 ** (1 / 60))  # 0.9404
+    # 0.8843: both seeds translate one test set, which two seeds make no larger
+    assert found.estimates[0].interval.low == pytest.approx(0.025 ** (1 / 30))
     assert (
         found.verdict is Verdict.inconclusive
-    )  # 60 sentences cannot tell 0.95; a t-interval without width would
-    assert judge(claim("value", "above", 0.9, metric=empty), cells).verdict is Verdict.confirmed
+    )  # 30 sentences cannot tell 0.95; a t-interval without width would
+    sure = judge(claim("value", "above", 0.85, metric=empty), cells)
+    assert sure.verdict is Verdict.confirmed
+    assert sure.reason == "the interval over sentences, of these seeds, lies inside"
     alone = {"a": cell("a", {1: 1.0}, metric=empty, more={"test/prefix/sentences": {1: 1000.0}})}
     assert judge(claim("value", "above", 0.9, metric=empty), alone).verdict is Verdict.inconclusive
+
+
+def test_one_sentence_more_moves_the_interval_of_a_share_a_little():
+    empty = "test/prefix/empty"
+
+    def interval(*values):
+        seeds = dict(enumerate(values))
+        cells = {"a": cell("a", seeds, metric=empty, more={"test/prefix/sentences": dict.fromkeys(seeds, 100.0)})}
+        (one,) = judge(claim("value", "above", 0.5, metric=empty), cells).estimates
+        return one.interval.low, one.interval.high
+
+    assert interval(1.0, 1.0, 1.0) == (pytest.approx(0.025**0.01), 1.0)
+    assert interval(1.0, 1.0, 0.99) == (pytest.approx(0.025**0.01), 1.0)  # alone, the t-interval is 0.99667 ± 0.0143
+    half = 4.302652729749464 * 0.2 / 3**0.5  # sd 0.2: seeds that differ, and more than sentences do
+    assert interval(0.8, 0.6, 0.4) == (pytest.approx(0.6 - half), 1.0)
+
+
+def test_while_runs_are_missing_or_failed_there_is_no_verdict():
+    """The seeds that are there first need not be like the others, and who looks may stop where it suits."""
+    two = cell("a", {1: 1.0, 2: 1.1})
+    failed = SeedRun(4, two.runs[0].config, two.runs[0].folder, Status(State.failed), {})
+    for less in (replace(two, missing=(3, 4, 5)), replace(two, runs=(*two.runs, failed), missing=(3, 5))):
+        found = judge(claim("value", "above", -9.0), {"a": less})
+        assert found.verdict is Verdict.inconclusive
+        assert found.reason == "provisional, 2 of 5 seeds of `a`: the interval lies inside"
+        assert found.estimates[0].mean == pytest.approx(1.05)
+    assert judge(claim("value", "above", -9.0), {"a": two}).verdict is Verdict.confirmed
+
+
+def test_what_was_measured_before_a_run_diverged_counts(tmp_path):
+    records = [{"step": 0, "m": 5.0}]
+    cells = {"a": with_records(cell("a", {1: 1.0, 2: 1.0}, diverged=[3]), tmp_path, records)}
+    before = judge(claim("value", "within", 4.0, 6.0, metric="m@0"), cells)
+    assert (before.verdict, before.estimates[0].n) == (Verdict.confirmed, 3)
+    for later in ("m", "m - m@0", "m@20"):
+        assert judge(claim("value", "within", -9.0, 9.0, metric=later), cells).verdict is Verdict.inconclusive
+
+
+def test_steps_that_hold_are_rarely_refuted_however_many_they_are():
+    """Five cells without any difference, as an ordering whose bound they keep by a hair: 5% in all, not in each."""
+    rng, one = np.random.default_rng(11), claim("ordering", "below", 1e-9, cells="abcde")
+    refuted = sum(
+        judge(one, row(*draw)).verdict is Verdict.refuted for draw in rng.normal(size=(1500, 5, 3))
+    )
+    assert refuted / 1500 < 0.04  # one-sided, so 2.5% and three standard errors; 8% at 95% a step
+
+
+def test_a_claim_that_could_be_drawn_either_way_keeps_its_level_of_one_step():
+    # Steps of mean 1 and sd 0.4: ± 0.994 at 95%, ± 1.43 at 95% for two.
+    cells = row([0.0, 0.0, 0.0], [0.6, 1.0, 1.4], [0.6, 1.0, 1.4])
+    assert judge(claim("ordering", "below", 0.0, cells="ab"), cells).verdict is Verdict.refuted
+    assert judge(claim("ordering", "below", 0.0, cells="abc"), cells).verdict is Verdict.inconclusive
+    assert judge(claim("ordering", "above", -1e-9, cells="ab"), cells).verdict is Verdict.confirmed

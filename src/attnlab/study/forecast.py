@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from statistics import mean
 
 from attnlab.study.grid import PlannedRun
@@ -13,16 +13,20 @@ from attnlab.tracking.status import State
 
 _TAIL = 1 << 18  # bytes: several times the longest record
 
+Span = tuple[datetime, datetime]  # start and end
+
 
 class Forecast:
     """Seconds of a run: the mean over its cell's finished seeds, else over runs of its data, model size and steps."""
 
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
         self._known: dict[Hashable, list[float]] = {}
+        self._spans: list[Span] = []
         for run in runs:
-            if (seconds := seconds_of(run.folder)) is not None:
+            if (span := span_of(run.folder)) is not None:
+                self._spans.append(span)
                 for key in (_cell(run), _kind(run)):
-                    self._known.setdefault(key, []).append(seconds)
+                    self._known.setdefault(key, []).append(_seconds(span))
 
     def seconds_left(self, run: PlannedRun) -> float | None:
         """What is still to train of a run, less the steps that it has; None where no run like it is done."""
@@ -32,17 +36,34 @@ class Forecast:
         steps = max(run.config.train.steps, 1)
         return mean(known) * (1 - min(steps_kept(run.folder), steps) / steps)
 
+    def side_by_side(self) -> int:
+        """How many of the finished runs were under way at a time, on average over the time that any was; 1 for none.
 
-def seconds_of(folder: RunFolder) -> float | None:
-    """Wall time of a run that was done in one session, from its provenance to its status.
+        Their seconds hold for so many: those of runs that shared a GPU are longer than those of a run by itself.
+        """
+        covered, until = 0.0, datetime.min.replace(tzinfo=UTC)
+        for started, ended in sorted(self._spans):
+            covered += max(0.0, (ended - max(started, until)).total_seconds())
+            until = max(until, ended)
+        return max(1, round(sum(map(_seconds, self._spans)) / covered)) if covered else 1
+
+
+def span_of(folder: RunFolder) -> Span | None:
+    """Start and end of a run that was done in one session, from its provenance to its status.
 
     None for any other run, and where the clock was set back meanwhile.
     """
     status, provenance = folder.read_status(), folder.read_provenance()
     if status is None or provenance is None or status.state is not State.done or provenance["earlier"]:
         return None
-    passed = datetime.fromisoformat(status.updated) - datetime.fromisoformat(provenance["started"])
-    return passed.total_seconds() if passed.total_seconds() >= 0 else None
+    span = datetime.fromisoformat(provenance["started"]), datetime.fromisoformat(status.updated)
+    return span if _seconds(span) >= 0 else None
+
+
+def seconds_of(folder: RunFolder) -> float | None:
+    """Wall time of such a run; None as there."""
+    span = span_of(folder)
+    return None if span is None else _seconds(span)
 
 
 def step_of(folder: RunFolder) -> int:
@@ -71,6 +92,11 @@ def duration(seconds: float) -> str:
     if whole < 60:
         return f"{whole} s"
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _seconds(span: Span) -> float:
+    started, ended = span
+    return (ended - started).total_seconds()
 
 
 def _cell(run: PlannedRun) -> Hashable:

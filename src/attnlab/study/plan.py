@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnlab.config import Launcher
 from attnlab.study.forecast import Forecast, duration
 from attnlab.study.grid import Impossible, Study
-from attnlab.study.launch import headline, wants_to_run, workers_of
+from attnlab.study.launch import headline, on_gpu, wants_to_run, workers_of
 from attnlab.tracking.status import State
 
 WAITING = "waiting"
@@ -47,7 +47,11 @@ def _time(study: Study, times: Sequence[float | None]) -> str:
         return f"time: unknown (for {len(times) - len(known)} runs none like it is done)"
     if study.base.launch.name in (Launcher.slurm, Launcher.ray):
         return f"time: about {duration(sum(known))} in all, over however many machines"
-    return f"time: about {duration(sum(known) / min(workers_of(study.base), len(times)))}"
+    workers = min(workers_of(study.base), len(times))
+    if on_gpu(study.base) and (measured := Forecast(study.runs).side_by_side()) < workers:
+        # nobody knows yet how much more of them slow each other down
+        return f"time: at most {duration(sum(known) / measured)} (from runs {measured} side by side on the GPU)"
+    return f"time: about {duration(sum(known) / workers)}"
 
 
 def _line(run: str, state: str, time: str, cell: str) -> str:

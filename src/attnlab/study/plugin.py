@@ -2,6 +2,9 @@
 
 launch=slurm is hydra-submitit-launcher, launch=ray is hydra-ray-launcher; scheduling is theirs. The machines share the
 output folder (and data.dir), since a job leaves its results in its run folder like any run.
+
+The launch() of either plugin waits for its jobs in turn and raises at the first that was killed. The others go on all
+the same, under way or in the queue, so they are watched until each has ended.
 """
 
 from __future__ import annotations
@@ -9,17 +12,19 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.compose import conf_dir, typed
-from attnlab.config import LaunchConfig
+from attnlab.config import Config, LaunchConfig
 from attnlab.errors import UserError
 from attnlab.study.attempt import Attempt, attempt, one_sentence
 from attnlab.study.board import Board
 from attnlab.study.grid import PlannedRun, Study
 from attnlab.study.pending import Pending
+from attnlab.study.submitted import Submitted, noted, problem_of
 from attnlab.tracking.status import State
 
 if TYPE_CHECKING:
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 LOOK = 1.0  # seconds between looks at the run folders
+GAP = 30.0  # seconds that a launch which has raised may show no run under way: a job takes a while to begin its run
 
 Ended = tuple[PlannedRun, Attempt]
 
@@ -43,28 +49,41 @@ def through_plugin(study: Study, runs: Sequence[PlannedRun], board: Board) -> Ge
         )
     if not runs:
         return
-    launcher, shared = launcher_of(study), _shared(study)
+    launcher = launcher_of(study)
+    commands = [[*study.fixed, *run.overrides, *_spelled_out(run.config)] for run in runs]
     told: dict[tuple[str, ...], str | None] = {}  # what each job said went wrong
+    raised: list[str] = []
+    jobs: list[Submitted] = []
 
     def hand_over() -> None:
         try:
-            ends = launcher.launch([[*shared, *run.overrides] for run in runs], initial_job_idx=0)
+            with noted(jobs):
+                ends = launcher.launch(commands, initial_job_idx=0)
             told.update((run.overrides, end.return_value) for run, end in zip(runs, ends, strict=True))
         except Exception as error:  # the plugin's own: a job was killed, the cluster cannot be reached
-            told.update((run.overrides, one_sentence(error)) for run in runs)
+            raised.append(one_sentence(error))
 
     pending = Pending(runs)
-    jobs = threading.Thread(target=hand_over, daemon=True)
-    jobs.start()
+    launching = threading.Thread(target=hand_over, daemon=True)
+    launching.start()
+    seen = time.monotonic()  # when a job was last known to be there
     while pending:
-        jobs.join(LOOK)
-        over = not jobs.is_alive()
+        if launching.is_alive():
+            launching.join(LOOK)
+        else:
+            time.sleep(LOOK)
+        over = not launching.is_alive() and all(job.done() for job in jobs)
         for run in pending.made_elsewhere():
             yield run, Attempt(None)
         running = [run for run in pending.left() if run.folder.state() is State.running]
         board.tick(running)
-        if over and not running:
+        if running or not over:
+            seen = time.monotonic()
+        elif not raised or time.monotonic() - seen >= GAP:
             break
+    if raised:
+        told = dict.fromkeys((run.overrides for run in runs), raised[0])
+        told |= {run.overrides: problem_of(job) for run, job in zip(runs, jobs, strict=False)}
     for run in pending.left():
         yield run, Attempt(told[run.overrides] or f"its job left no result; what it printed: {_logs(study)}")
 
@@ -94,7 +113,7 @@ def launcher_of(study: Study) -> Launcher:
             )
         composed = hydra.compose_config(
             "config",
-            [*_shared(study), f"hydra/launcher={config.plugin}", "hydra/job_logging=disabled",
+            [*study.fixed, *_spelled_out(study.base), f"hydra/launcher={config.plugin}", "hydra/job_logging=disabled",
              "hydra/hydra_logging=disabled", f"hydra.sweep.dir={_quoted(str(_logs(study)))}", "hydra.sweep.subdir=."],
             RunMode.MULTIRUN, from_shell=False, with_log_configuration=False,
         )  # fmt: skip
@@ -130,9 +149,10 @@ def _with_options(launcher: DictConfig, config: LaunchConfig) -> DictConfig:
     return merged  # type: ignore[return-value]  # a merge of two mappings is one
 
 
-def _shared(study: Study) -> list[str]:
-    """The overrides of all runs. Jobs may start in another folder, so that of the output is spelled out."""
-    return [*study.fixed, f"output={_quoted(str(Path(study.base.output).absolute()))}"]
+def _spelled_out(config: Config) -> list[str]:
+    """The folders of a run in full, to stand last among its overrides: its job may start in another one."""
+    folders = {"output": config.output, "data.dir": config.data.dir}
+    return [f"{key}={_quoted(str(Path(path).absolute()))}" for key, path in folders.items() if path is not None]
 
 
 def _logs(study: Study) -> Path:

@@ -84,11 +84,7 @@ def side_by_side(
                     return
                 pending, killed, workers = Pending(killed), [], 0
             while len(under_way) < max(workers, 1) and (run_now := pending.take()) is not None:
-                worker = next((one for one in team if one.run is None), None)
-                if worker is None:
-                    team.append(worker := _Worker(work))
-                worker.begin(run_now)
-                under_way.append(worker)
+                under_way.append(_begun(run_now, team, work))
             board.tick([worker.run for worker in under_way if worker.run is not None])
             if not under_way:  # all that is left is being made elsewhere
                 time.sleep(TICK)
@@ -118,6 +114,21 @@ def side_by_side(
             worker.connection.close()  # an idle worker ends when nobody can tell it anything any more
         for worker in team:
             worker.process.join()
+
+
+def _begun(run: PlannedRun, team: list[_Worker], work: Work) -> _Worker:
+    """The worker that now makes the run: one that has nothing to do, else a new one of the team."""
+    for worker in [one for one in team if one.run is None]:
+        try:
+            worker.begin(run)
+            return worker
+        except OSError:  # killed while it had nothing to do, which costs no run
+            team.remove(worker)
+            worker.connection.close()
+            worker.process.join()
+    team.append(worker := _Worker(work))
+    worker.begin(run)
+    return worker
 
 
 def _serve(connection: Connection, work: Work) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from attnlab.study.cells import Cell
 from attnlab.study.choice import Choice, choose
-from attnlab.study.claims import Claim, Judged, Verdict
+from attnlab.study.claims import Claim, Judged, Kind, Verdict
 from attnlab.study.metric import Metric
 from attnlab.study.quantities import Measured, measured, values_of
 from attnlab.study.statistics import Estimate, Interval, corrected
@@ -40,12 +40,12 @@ def _judge(
 ) -> Judged:
     """labels: the cells that the numbers come from."""
     found = measured(claim, cells, choices)
-    if not found.estimates:
-        return _inconclusive(claim, _nothing(claim, [cells[name] for name in labels]))
     for name in labels:  # a mean over the seeds that survived would flatter the arm
         if gone := _diverged(claim, cells[name]):
             reason = f"{gone} of {len(cells[name].runs)} seeds of `{name}` diverged"
             return _inconclusive(claim, reason, found.estimates)
+    if not found.estimates:
+        return _inconclusive(claim, _nothing(claim, [cells[name] for name in labels]))
     if found.doubt is not None:
         return _inconclusive(claim, found.doubt, found.estimates)
     verdicts = [_verdict(one, claim.region, tests=len(found.estimates)) for one in found.estimates]
@@ -91,7 +91,10 @@ def _nothing(claim: Claim, cells: Sequence[Cell]) -> str:
         if not metric.of(cell):
             return f"no finished seed of `{cell.label}` has {claim.metric}"
     shared = set.intersection(*(set(metric.of(cell)) for cell in cells))
-    return "a ratio to numbers that are not above 0" if shared else "no seed that all of its cells have"
+    ratios = (Kind.ratio, Kind.optimum, Kind.sensitivity)
+    if shared and claim.kind in ratios:
+        return "a ratio of numbers below 0, or to numbers that are not above it"
+    return "no seed that all of its cells have"
 
 
 def _why(verdict: Verdict, found: Measured) -> str:

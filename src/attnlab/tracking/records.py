@@ -78,11 +78,8 @@ def read_records(path: Path) -> list[dict[str, Any]]:
         try:
             record = json.loads(line)
             record["step"] = int(record["step"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"{path}, line {index}: got {line[:40]!r}, which is damaged, allowed: an object with a step; the run's "
-                "command with force=true trains afresh and keeps this folder aside"
-            ) from error
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise _damaged(path, index, line[:40]) from error
         records.append(record)
     return records
 
@@ -93,7 +90,19 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
     NaN and the infinities, which stand in the file as strings, come back as floats. A step may have several records
     with different names (training and evaluation log apart). Raises UserError for a damaged line.
     """
-    return [
-        {name: number(value) if name != "step" else value for name, value in record.items()}
-        for record in read_records(path)
-    ]
+    numbers = []
+    for index, record in enumerate(read_records(path), start=1):
+        try:
+            numbers.append(
+                {name: float(number(value)) if name != "step" else value for name, value in record.items()}
+            )
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _damaged(path, index, str(record)[:40]) from error
+    return numbers
+
+
+def _damaged(path: Path, line: int, got: bytes | str) -> UserError:
+    return UserError(
+        f"{path}, line {line}: got {got!r}, which is damaged, allowed: an object with a step; the run's command with "
+        "force=true trains afresh and keeps this folder aside"
+    )
