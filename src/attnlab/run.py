@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import itertools
 import re
-import signal
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -26,6 +22,7 @@ from attnlab.data.kept_ids import kept_ids
 from attnlab.data.tokenizer import Tokenizer, prepare_tokenizer
 from attnlab.device import pick_device
 from attnlab.errors import UserError
+from attnlab.interrupt import Asked, signals
 from attnlab.measure import probe
 from attnlab.measure.alarms import judge, judge_text
 from attnlab.measure.bleu import score
@@ -102,7 +99,7 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
         folder.create()
         if bar:
             show(f"{_title(config, folder)}: reading the text", file=sys.stderr)
-        with _signals() as asked:
+        with signals() as asked:
             try:
                 return _train_and_score(config, folder, read_text(config), device, asked, bar)
             except UserError:  # nothing has run: once it is mended, the same command starts
@@ -293,46 +290,3 @@ def _save(folder: RunFolder, state: dict[str, Any]) -> None:
     """A checkpoint stands for all that was logged before it, so that has to be on the disk first."""
     folder.sync()
     checkpoint.save(folder.checkpoint, state)
-
-
-class Asked:
-    """What a signal asked for: inside the loop to stop after the step, outside it to end at once."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self._in_loop = False
-
-    def handle(self, number: int, frame: FrameType | None) -> None:
-        again, self.signal = self.signal is not None, number
-        if again or not self._in_loop:
-            raise self.exception()
-
-    def waits_for_the_step(self) -> None:
-        """From here on the loop asks after each step."""
-        self._in_loop = True
-
-    def ends_at_once(self) -> None:
-        """From here on nothing asks whether to stop."""
-        self._in_loop = False
-        if self.signal is not None:
-            raise self.exception()
-
-    def exception(self) -> BaseException:
-        """KeyboardInterrupt for Ctrl-C; for SIGTERM an exit with 128 + its number, as a shell shows it."""
-        return KeyboardInterrupt() if self.signal == signal.SIGINT else SystemExit(128 + signal.SIGTERM)
-
-
-@contextmanager
-def _signals() -> Iterator[Asked]:
-    """SIGINT and SIGTERM end the run at the next whole step, with a checkpoint; a second one ends it at once."""
-    asked = Asked()
-    try:
-        before = {number: signal.signal(number, asked.handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: whoever owns it handles signals
-        yield asked
-        return
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

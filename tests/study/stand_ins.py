@@ -2,9 +2,14 @@
 
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 
+from attnlab.compose import typed
 from attnlab.study.attempt import Attempt
+from attnlab.tracking.folder import folder_of
+from attnlab.tracking.status import State, Status
 
 
 def killed_once(config):
@@ -21,6 +26,25 @@ def killed_always(config):
     if config.attention.name == "zero_fill" and config.seed == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return Attempt(None)
+
+
+def killed_when_idle(config):
+    """The worker of the first seed's run is killed a moment after it has told what became of it."""
+    if config.seed == 1:
+        (Path(config.output) / "idle").write_text(str(os.getpid()))
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return Attempt(None)
+
+
+def job_killed(composed):
+    """What a job of a cluster does: zero_fill is killed at once, the others are done later than that."""
+    config = typed(composed)
+    if config.attention.name == "zero_fill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(5)
+    folder = folder_of(config)
+    folder.create()
+    folder.save_status(Status(State.done))
 
 
 def noisy(config):

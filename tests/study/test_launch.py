@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from end_to_end.conftest import SMALL
-from stand_ins import killed_always, killed_once, noisy
+from stand_ins import killed_always, killed_once, killed_when_idle, noisy
 
 import attnlab.run
 from attnlab.errors import UserError
@@ -107,6 +107,27 @@ def test_a_killed_process_takes_no_other_run_down(tmp_path, work, problem, capfd
     assert len(over) == 4 - (problem is not None)
     assert set(over.values()) == {None}
     assert "its process was killed (SIGKILL)" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks /proc whether the worker is dead")
+def test_a_worker_killed_while_it_has_nothing_to_do_costs_no_run(tmp_path):
+    study = expand([*DEMO, f"output={tmp_path}", "attention=correct", "seed=1,2"])
+    mark, second = tmp_path / "idle", study.runs[1].folder
+    held = threading.Event()
+
+    def other_launch():
+        """The second run is under way there until the worker that made the first is dead."""
+        with second.locked():
+            second.create()
+            second.save_status(Status(State.running))
+            held.set()
+            until(lambda: mark.exists() and mark.read_text() and not alive(int(mark.read_text())))
+
+    other = threading.Thread(target=other_launch)
+    other.start()
+    held.wait()
+    assert ended(study.runs, 1, killed_when_idle) == {("correct", 1): None, ("correct", 2): None}
+    other.join()
 
 
 def test_workers_are_quiet_and_what_they_print_is_kept(tmp_path, capfd):

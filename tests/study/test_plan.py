@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -20,16 +21,16 @@ def study(tmp_path):
     return expand([*STUDY, f"output={tmp_path}", "launch.workers=2", "device=cpu"])
 
 
-def make(run, state, seconds=None, step=1000, earlier=()):
-    """A run folder that says it began at 10:00:00 and took so many seconds."""
+def make(run, state, seconds=0, step=1000, earlier=(), after=0):
+    """A run folder that says it began so many seconds after 10:00:00 and took so many."""
     run.folder.create()
     run.folder.metrics.append({"step": 10, "a": 1.0})
     run.folder.metrics.append({"step": step, "a": 1.0})
     run.folder.metrics.close()
-    provenance = {"started": "2026-01-01T10:00:00+00:00", "earlier": list(earlier)}
+    began = datetime(2026, 1, 1, 10, tzinfo=UTC) + timedelta(seconds=after)
+    provenance = {"started": began.isoformat(), "earlier": list(earlier)}
     (run.folder.path / "provenance.json").write_text(json.dumps(provenance))
-    minutes, rest = divmod(seconds or 0, 60)
-    updated = f"2026-01-01T10:{minutes:02}:{rest:02}+00:00"
+    updated = (began + timedelta(seconds=seconds)).isoformat()
     error = "Traceback\n  line 1\nMemoryError: none left" if state is State.failed else None
     run.folder.save_status(Status(state, step=step, error=error, updated=updated))
 
@@ -113,6 +114,31 @@ def test_a_plan_has_each_run_with_state_and_time_and_the_whole(study):
     )
     assert lines[-1] == "time: about 6 min"  # (0.75 + 5) x 120 s on 2 processes = 345 s
     assert len(lines) == 1 + 8 + 2
+
+
+def test_runs_side_by_side_are_counted_over_the_time_that_any_was_under_way(study):
+    assert Forecast(study.runs).side_by_side() == 1
+    for run, after in zip(study.runs, (0, 0, 0, 300), strict=False):
+        make(run, State.done, 100, after=after)
+    make(study.runs[4], State.interrupted, 900)
+    assert Forecast(study.runs).side_by_side() == 2  # 400 s of runs in 200 s
+
+
+@pytest.mark.parametrize(
+    ("workers", "others", "time"),
+    [
+        (4, 0, "time: at most 14 min, as with 1 at a time on the GPU"),  # 7 x 120 s: four may take as long
+        (4, 1, "time: at most 6 min, as with 2 at a time on the GPU"),
+        (2, 1, "time: about 6 min"),  # the 120 s are those of two
+    ],
+)
+def test_on_a_gpu_no_more_runs_side_by_side_are_reckoned_with_than_were_measured(
+    tmp_path, workers, others, time
+):
+    study = expand([*STUDY, f"output={tmp_path}", f"launch.workers={workers}", "device=cuda"])
+    for run in study.runs[: 1 + others]:
+        make(run, State.done, 120)
+    assert plan(study).splitlines()[-1] == time
 
 
 def test_without_a_finished_run_the_time_is_unknown(study):

@@ -10,7 +10,7 @@ from attnlab.tracking.code_digest import COUNTED, bare, code_digest, digest_of, 
 
 PACKAGE = Path(attnlab.__file__).parent
 # The docstring of code_digest.py says why.
-DECIDE_NOTHING = {"config", "identity", "errors", "progress", "tracking", "terminal", "texts"}
+DECIDE_NOTHING = {"config", "identity", "interrupt", "errors", "progress", "tracking", "terminal", "texts"}
 
 SOURCE = '''"""A module.
 

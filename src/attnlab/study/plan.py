@@ -37,20 +37,23 @@ def plan(study: Study) -> str:
     if study.duplicates:
         notes.append(f"{study.duplicates} duplicate{'s' * (study.duplicates > 1)} dropped")
     lines.append(f"study {study.name}: {'; '.join(notes)}")
-    return "\n".join([*lines, _time(study, times)] if times else lines)
+    return "\n".join([*lines, _time(study, times, forecast.side_by_side())] if times else lines)
 
 
-def _time(study: Study, times: Sequence[float | None]) -> str:
-    """The whole time. A cluster's queue is nobody's to foretell: there it is that of the runs one after the other."""
+def _time(study: Study, times: Sequence[float | None], measured: int) -> str:
+    """The whole time, from runs of which `measured` were side by side.
+
+    A cluster's queue is nobody's to foretell: there it is that of the runs one after the other. Runs that share a GPU
+    slow each other down, and by how much is known of as many as were measured: more of them take no longer in all.
+    """
     known = [seconds for seconds in times if seconds is not None]
     if len(known) < len(times):
         return f"time: unknown (for {len(times) - len(known)} runs none like it is done)"
     if study.base.launch.name in (Launcher.slurm, Launcher.ray):
         return f"time: about {duration(sum(known))} in all, over however many machines"
     workers = min(workers_of(study.base), len(times))
-    if on_gpu(study.base) and (measured := Forecast(study.runs).side_by_side()) < workers:
-        # nobody knows yet how much more of them slow each other down
-        return f"time: at most {duration(sum(known) / measured)} (from runs {measured} side by side on the GPU)"
+    if on_gpu(study.base) and measured < workers:
+        return f"time: at most {duration(sum(known) / measured)}, as with {measured} at a time on the GPU"
     return f"time: about {duration(sum(known) / workers)}"
 
 

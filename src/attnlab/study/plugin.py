@@ -151,8 +151,10 @@ def _with_options(launcher: DictConfig, config: LaunchConfig) -> DictConfig:
 
 def _spelled_out(config: Config) -> list[str]:
     """The folders of a run in full, to stand last among its overrides: its job may start in another one."""
-    folders = {"output": config.output, "data.dir": config.data.dir}
-    return [f"{key}={_quoted(str(Path(path).absolute()))}" for key, path in folders.items() if path is not None]
+    folders = {"output": Path(config.output)}
+    if config.data.dir is not None:
+        folders["data.dir"] = Path(config.data.dir).expanduser()
+    return [f"{key}={_quoted(str(path.absolute()))}" for key, path in folders.items()]
 
 
 def _logs(study: Study) -> Path:

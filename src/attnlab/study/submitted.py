@@ -27,18 +27,19 @@ def noted(jobs: list[Submitted]) -> Iterator[None]:
     except ImportError:  # another plugin's launch
         yield
         return
-    submit = AutoExecutor.map_array
+    kind: Any = AutoExecutor
+    submit = kind.map_array
 
-    def map_array(executor: AutoExecutor, *call: Any) -> Any:
-        submitted = submit(executor, *call)
+    def map_array(*call: Any) -> list[Submitted]:
+        submitted: list[Submitted] = submit(*call)
         jobs.extend(submitted)
         return submitted
 
-    AutoExecutor.map_array = map_array
+    kind.map_array = map_array
     try:
         yield
     finally:
-        AutoExecutor.map_array = submit
+        kind.map_array = submit
 
 
 def problem_of(job: Submitted) -> str | None:
