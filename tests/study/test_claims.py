@@ -11,8 +11,8 @@ from scipy import stats
 from attnlab.compose import load
 from attnlab.model.initialise import build
 from attnlab.run import run
-from attnlab.study.expected import load_claims
 from attnlab.study.claims import Effect, Kind
+from attnlab.study.expected import load_claims
 from attnlab.study.grid import Impossible, expand
 from attnlab.study.metric import Metric
 from attnlab.study.statistics import Interval
@@ -41,15 +41,16 @@ def study(request):
     return expand([f"experiment={request.param}"])
 
 
+def label_of(planned, arm):
+    """As in a table: the arm, this one unless it is named, then what else the grid or the listed cell sets."""
+    settings = dict(item.split("=", 1) for item in planned.overrides)
+    settings.pop("seed", None)
+    named = settings.pop("attention", arm)
+    return " ".join([named, *(f"{key}={value}" for key, value in settings.items())])
+
+
 def labels(study):
-    """As in a table: the arm, then what else the grid or the listed cell sets."""
-    found = set()
-    for planned in study.cells:
-        settings = dict(item.split("=", 1) for item in planned.overrides)
-        settings.pop("seed", None)
-        arm = settings.pop("attention", study.base.attention.name)
-        found.add(" ".join([arm, *(f"{key}={value}" for key, value in settings.items())]))
-    return found
+    return {label_of(planned, study.base.attention.name) for planned in study.cells}
 
 
 def test_every_cell_of_every_study_can_be_run(study):
@@ -109,11 +110,8 @@ def test_claims_of_equality_have_the_seeds_that_can_confirm_them(name):
     """Half of the interval at an sd of the differences of 0.0125, measured by the study `seeds`, fits into the region."""
     claims = {one.id: one for one in load_claims(ROOT / "experiments" / name / "expected.yaml")}
     seeds = {}
-    for run in expand([f"experiment={name}"]).runs:
-        settings = dict(item.split("=", 1) for item in run.overrides if not item.startswith("seed="))
-        arm = settings.pop("attention")
-        label = " ".join([arm, *(f"{key}={value}" for key, value in settings.items())])
-        seeds.setdefault(label, set()).add(run.config.seed)
+    for planned in expand([f"experiment={name}"]).runs:
+        seeds.setdefault(label_of(planned, "correct"), set()).add(planned.config.seed)
     for one in (claims[id] for id in POWER[name]):
         middle = [label for label in one.labels if not label.endswith(("lr=0.0003", "lr=0.03"))]
         n = len(set.intersection(*(seeds[label] for label in middle)))

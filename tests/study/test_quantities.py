@@ -37,7 +37,7 @@ def test_a_share_is_what_is_left_of_an_effect_seed_by_seed():
         ([0.10, 0.11, 0.12], None, Verdict.confirmed),
         ([0.10, 0.11, 0.12], "rise", Verdict.confirmed),
         ([0.10, 0.11, 0.12], "fall", Verdict.inconclusive),
-        ([-0.05, -0.06, -0.05], "rise", Verdict.inconclusive),  # no cost, of which "at most 30%" could be left
+        ([-0.05, -0.06, -0.05], "rise", Verdict.inconclusive),  # no cost, so none of it can be left
         ([-0.01, 0.10, -0.02], None, Verdict.inconclusive),  # 0.023 ± 0.17: perhaps no effect at all
     ],
 )

@@ -306,7 +306,9 @@ def test_the_footer_says_where_the_numbers_come_from(lab):
 
 def test_checks_are_listed_and_counted_apart_from_claims(lab):
     fill(lab)
-    lower = claim("difference", "below", 0.0, cells=["zero_fill"], control=["correct"], metric="final/dev/nll")
+    lower = claim(
+        "difference", "below", 0.0, cells=["zero_fill"], control=["correct"], metric="final/dev/nll"
+    )
     claims = [lower, replace(lower, id="Y", direction=Direction.above), replace(lower, id="Z", check=True)]
     shown = render.markdown(table.build(lab.study, lab.items, claims))
     predicted, _, checks = shown.partition("## Checks")

@@ -133,12 +133,15 @@ def test_one_sentence_more_moves_the_interval_of_a_share_a_little():
 
     def interval(*values):
         seeds = dict(enumerate(values))
-        cells = {"a": cell("a", seeds, metric=empty, more={"test/prefix/sentences": dict.fromkeys(seeds, 100.0)})}
+        cells = {
+            "a": cell("a", seeds, metric=empty, more={"test/prefix/sentences": dict.fromkeys(seeds, 100.0)})
+        }
         (one,) = judge(claim("value", "above", 0.5, metric=empty), cells).estimates
         return one.interval.low, one.interval.high
 
     assert interval(1.0, 1.0, 1.0) == (pytest.approx(0.025**0.01), 1.0)
-    assert interval(1.0, 1.0, 0.99) == (pytest.approx(0.025**0.01), 1.0)  # alone, the t-interval is 0.99667 ± 0.0143
+    # The t-interval alone is 0.9967 ± 0.0143, which ends above 1 and is less than half as wide.
+    assert interval(1.0, 1.0, 0.99) == (pytest.approx(0.025**0.01), 1.0)
     half = 4.302652729749464 * 0.2 / 3**0.5  # sd 0.2: seeds that differ, and more than sentences do
     assert interval(0.8, 0.6, 0.4) == (pytest.approx(0.6 - half), 1.0)
 
@@ -165,15 +168,13 @@ def test_what_was_measured_before_a_run_diverged_counts(tmp_path):
 
 
 def test_steps_that_hold_are_rarely_refuted_however_many_they_are():
-    """Five cells without any difference, as an ordering whose bound they keep by a hair: 5% in all, not in each."""
+    """Five cells that do not differ, and a bound that they keep by a hair: 5% for all steps together."""
     rng, one = np.random.default_rng(11), claim("ordering", "below", 1e-9, cells="abcde")
-    refuted = sum(
-        judge(one, row(*draw)).verdict is Verdict.refuted for draw in rng.normal(size=(1500, 5, 3))
-    )
+    refuted = sum(judge(one, row(*draw)).verdict is Verdict.refuted for draw in rng.normal(size=(1500, 5, 3)))
     assert refuted / 1500 < 0.04  # one-sided, so 2.5% and three standard errors; 8% at 95% a step
 
 
-def test_a_claim_that_could_be_drawn_either_way_keeps_its_level_of_one_step():
+def test_one_step_alone_is_refuted_at_95_percent_and_beside_another_at_97_5():
     # Steps of mean 1 and sd 0.4: ± 0.994 at 95%, ± 1.43 at 95% for two.
     cells = row([0.0, 0.0, 0.0], [0.6, 1.0, 1.4], [0.6, 1.0, 1.4])
     assert judge(claim("ordering", "below", 0.0, cells="ab"), cells).verdict is Verdict.refuted
