@@ -65,7 +65,7 @@ def read(table: Path) -> list[Arm]:
         for row in rows:
             label = f"{row['arm']} {row['settings']}".strip()
             if row["metric"]:
-                arm = found.setdefault(label, Arm(label, int(row["seeds"]), {}))
+                arm = found.setdefault(label, Arm(label, int(row["n"]), {}))
                 arm.marks[row["metric"]] = Mark(float(row["mean"]), _number(row["low"]), _number(row["high"]))
     except (OSError, UnicodeDecodeError, KeyError, ValueError, TypeError, csv.Error) as error:
         raise UserError(

@@ -88,6 +88,7 @@ class ShownClaim:
     verdict: str
     reason: str
     source: str
+    check: bool  # holds by construction: a control on the harness, counted apart
     cells: tuple[str, ...]
     numbers: list[Number]
 
@@ -121,7 +122,7 @@ def study_page(
     study: Study, overrides: Sequence[str], claims: Sequence[Claim], *, allow_mixed: bool = False, partial: bool = False
 ) -> StudyPage:  # fmt: skip
     """Gather it all; raises UserError as `attnlab table` does."""
-    table = build(study, overrides, claims, allow_mixed=allow_mixed, partial=partial)
+    table = build(study, overrides, claims, allow_mixed=allow_mixed, partial=partial, sentences=False)
     cells = [row.cell for row in table.rows]
     runs = [(place, run) for place, cell in enumerate(cells) for run in cell.runs]
     axes = _axes([run.config for _, run in runs])
@@ -225,5 +226,5 @@ def _claim(one: Judged) -> ShownClaim:
     return ShownClaim(
         claim.id, claim.statement, claim.quantity,
         f"{claim.direction} {bounds}", (finite(claim.region.low), finite(claim.region.high)), one.verdict, one.reason,
-        claim.source, claim.cells, [number(e, 4) for e in one.estimates],
+        claim.source, claim.check, one.chosen or claim.cells, [number(e, 4) for e in one.estimates],
     )  # fmt: skip

@@ -94,18 +94,19 @@ class StudyTable:
 
 def build(
     study: Study, overrides: Sequence[str], claims: Sequence[Claim], *, allow_mixed: bool = False,
-    partial: bool = False,
+    partial: bool = False, sentences: bool = True,
 ) -> StudyTable:  # fmt: skip
     """Read the study's run folders. overrides: what the study was expanded from, for the commands that are named.
 
-    partial: make a table of the runs that are there. Raises UserError for runs that are missing otherwise, for runs
+    partial: make a table of the runs that are there. sentences: resample them for BLEU, which takes most of the time
+    and is wanted for no other number. Raises UserError for runs that are missing otherwise, for runs
     that may not stand in one table, and without scipy.
     """
     cells = read_cells(study, overrides, partial=partial)
     origin = trace(cells, overrides, allow_mixed)
     columns = columns_for(study.base.decode.protocols)
     primary = study.base.decode.protocols[0]
-    bleu, reasons = bleu_statistics(cells, primary)
+    bleu, reasons = bleu_statistics(cells, primary) if sentences else ({}, [])
     rows = _corrected([_row(cell, cells, study.control, primary, bleu) for cell in cells], columns)
     by_label = {cell.label: cell for cell in cells}
     judged = [judge(claim, by_label) for claim in claims]

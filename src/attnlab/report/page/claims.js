@@ -27,9 +27,14 @@ export function claimsPanel(page) {
   );
 }
 
-function count(claims) {
-  const of = (verdict) => claims.filter((claim) => claim.verdict === verdict).length;
-  return `${claims.length} claims: ${of("confirmed")} confirmed, ${of("refuted")} refuted, ${of("inconclusive")} inconclusive.`;
+function count(all) {
+  const checks = all.filter((claim) => claim.check);
+  const claims = all.filter((claim) => !claim.check);
+  const of = (some, verdict) => some.filter((claim) => claim.verdict === verdict).length;
+  const apart = checks.length
+    ? ` ${of(checks, "confirmed")} of ${checks.length} checks on the harness hold; they follow by construction and are no predictions.`
+    : "";
+  return `${claims.length} claims: ${of(claims, "confirmed")} confirmed, ${of(claims, "refuted")} refuted, ${of(claims, "inconclusive")} inconclusive.${apart}`;
 }
 
 function item(claim, page) {
@@ -46,7 +51,7 @@ function item(claim, page) {
       el(
         "p",
         {},
-        el("strong", {}, claim.verdict),
+        el("strong", {}, claim.check ? `check ${claim.verdict}` : claim.verdict),
         " ",
         cell >= 0 ? el("button", { type: "button", class: "link", onclick: () => select(cell) }, name) : name,
         " ",
