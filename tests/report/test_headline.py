@@ -72,7 +72,7 @@ def test_a_real_table_of_a_study(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("content", "says"),
     [(None, "FileNotFoundError"), ("a,b\n1,2\n", "KeyError"), (HEAD, "without final/dev/nll"),
-     (HEAD + "correct,,,test/prefix/bleu,x,0,0,1,1,,,\n", "ValueError"), (HEAD + "correct,,,test/prefix/bleu,1,0,0,1,1,,,\n", "without final/dev/nll")],
+     (HEAD + "correct,,,test/prefix/bleu,1,0,0,x,1,,,\n", "ValueError"), (HEAD + "correct,,,test/prefix/bleu,1,0,0,1,1,,,\n", "without final/dev/nll")],
 )  # fmt: skip
 def test_another_file_is_one_sentence(tmp_path, capsys, content, says):
     path = tmp_path / "table.csv"

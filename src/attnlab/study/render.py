@@ -71,7 +71,7 @@ def markdown(table: StudyTable) -> str:
 
 
 def csv(table: StudyTable) -> str:
-    """One line a cell and metric, every metric but those of single heads; numbers in full, empty for none."""
+    """One line a cell and metric, every metric but those of single heads; numbers to ten digits, empty for none."""
     text = io.StringIO()
     writer = csv_module.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -91,7 +91,7 @@ def csv(table: StudyTable) -> str:
                 else [None] * 2
             )
             ends = [both.low, both.high] if both else [None, None]
-            fields = [*head, metric, *counts, *map(_full, [*numbers, *ps, *ends]), *tail]
+            fields = [*head, metric, *counts, *map(_ten_digits, [*numbers, *ps, *ends]), *tail]
             writer.writerow(fields)
     return text.getvalue()
 
@@ -225,8 +225,8 @@ def _numbers(one: Estimate | None) -> list[float | None]:
     return [one.n, one.mean, one.sd, *ends]
 
 
-def _full(value: float | None) -> str:
-    return "" if value is None else repr(value)
+def _ten_digits(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
