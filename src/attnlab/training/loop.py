@@ -167,7 +167,7 @@ class Trainer:
                 )
             self.scaler.scale(part.smoothed / tokens).backward()
             smoothed, nll = smoothed + part.smoothed.detach(), nll + part.nll
-        total = Losses(smoothed.cpu(), nll.cpu(), tokens)  # on a GPU the one wait of a step, beside the clipping's
+        total = Losses(smoothed.cpu(), nll.cpu(), tokens)  # where a GPU is waited for, and in clipping
         if not math.isfinite(float(total.smoothed)):
             raise Diverged(f"non-finite loss at step {self.progress.step + 1}")
         return total
@@ -192,7 +192,8 @@ class Trainer:
         self.scaler.step(self.optimizer)
         self.scaler.update()
         if metrics:
-            metrics |= {"train/grad/norm_clipped": norm if clip is None else min(norm, clip)}
+            clipped = norm if clip is None or not math.isfinite(norm) else min(norm, clip)
+            metrics |= {"train/grad/norm_clipped": clipped}
             if self.scaler.is_enabled():
                 metrics |= {"train/grad/skipped_steps": self.progress.skipped_steps}
         return metrics

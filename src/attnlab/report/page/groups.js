@@ -38,10 +38,10 @@ export function alsoDiffering(runs, keys) {
   );
 }
 
-/** The finished numbers of a group under a name. */
+/** The numbers of a group's finished runs under a name. What was not finite is NaN, so that no mean leaves it out. */
 export function numbersOf(page, runs, key) {
   return runs
     .filter((run) => run.state === "done")
-    .map((run) => valueOf(page, run, key))
+    .map((run) => (run.results[key] === null ? NaN : valueOf(page, run, key)))
     .filter((value) => typeof value === "number");
 }

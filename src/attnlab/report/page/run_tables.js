@@ -101,7 +101,8 @@ export function groupTable(page, view, chosen) {
 
 function sortValue(page, row, key) {
   const values = numbersOf(page, row.runs, key);
-  return values.length ? estimate(values, page.t).mean : (valueOf(page, row.runs[0], key) ?? null);
+  const middle = values.length ? estimate(values, page.t).mean : (valueOf(page, row.runs[0], key) ?? null);
+  return Number.isNaN(middle) ? null : middle;
 }
 
 /** Of numbers of runs the mean with its interval; of a setting its values. */
@@ -117,6 +118,8 @@ function summary(page, row, key) {
   }
   const values = numbersOf(page, row.runs, key);
   if (!values.length) return [el("span", { class: "none" }, "–")];
+  const lost = values.filter(Number.isNaN).length;
+  if (lost) return [el("span", { class: "none" }, `NaN in ${lost} of ${values.length}`)];
   const found = estimate(values, page.t);
   const beside =
     found.half === null
