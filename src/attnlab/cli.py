@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument(
         "--out", type=Path, metavar="FOLDER",
-        help="where to write (default: experiments/<study>/results, and results-<data> for other data than its own)",
+        help="where to write (default: experiments/<study>/results for the study as registered, results-<data> on another text, <output>/tables/<study> for all else)",
     )  # fmt: skip
     one = verb(
         "report",

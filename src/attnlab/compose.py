@@ -59,7 +59,11 @@ def compose(overrides: list[str]) -> DictConfig:
 
 def _refuse_unreadable(item: str) -> None:
     """What Hydra would take for a path, Python for no number, and a terminal for a command."""
-    key = item.partition("=")[0]
+    key, equals, _ = item.partition("=")
+    if not equals and not item.startswith("~"):
+        raise UserError(
+            f"overrides: got '{short(item)}', allowed: key=value, as in experiment=demo or seed=2"
+        )
     for problem in refused_values(item, "overrides"):
         raise UserError(problem)
     if len(key) > LONGEST_KEY:

@@ -76,7 +76,7 @@ def table(arguments: argparse.Namespace) -> int:
         study, arguments.overrides, claims, allow_mixed=arguments.allow_mixed, partial=arguments.partial
     )
     show(render.markdown(made))
-    for path in table.write(made, arguments.out or folder / study.results):
+    for path in table.write(made, arguments.out or study.tables(arguments.partial)):
         show(path, file=sys.stderr)
     if not claims:
         show(f"attnlab: no claims were judged: there are none in {expected}", file=sys.stderr)

@@ -5,6 +5,7 @@ import io
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_cells import claim
@@ -265,9 +266,24 @@ def test_without_any_run_there_is_no_partial_table(lab, capsys):
 def test_other_data_than_the_study_s_own_has_a_folder_of_its_own():
     from attnlab.study.grid import expand
 
-    assert expand(["experiment=demo", "seed=1,2", "data.test_pairs=20"]).results == "results"
-    assert expand(["experiment=demo", "data=multi30k", "attention=correct"]).results == "results-multi30k"
-    assert expand(["experiment=demo", "data=files", "data.dir=x", "data.name=news"]).results == "results-news"
+    beside = Path("experiments/demo")
+    for items, folder in (
+        (["data=multi30k", "attention=correct"], "results-multi30k"),
+        (["data=files", "data.dir=x", "data.name=news"], "results-news"),
+        (["output=elsewhere", "track=none"], "results"),
+    ):
+        assert expand(["experiment=demo", *items]).tables(partial=False) == beside / folder
+
+
+@pytest.mark.parametrize(
+    ("items", "partial"),
+    [(["data.test_pairs=20"], False), (["seed=1,2"], False), (["data=multi30k"], True), ([], True)],
+)
+def test_other_runs_than_the_registered_ones_do_not_take_the_place_of_their_table(items, partial):
+    from attnlab.study.grid import expand
+
+    study = expand(["experiment=demo", "output=elsewhere", *items])
+    assert study.tables(partial) == Path("elsewhere/tables/demo")
 
 
 def test_translations_that_do_not_give_the_stored_bleu_are_refused(lab):
@@ -388,14 +404,15 @@ def test_the_command_prints_the_table_and_writes_three_files(lab, tmp_path, monk
     assert "confirmed: the interval lies inside" in shown.out
     assert "1: 1 confirmed, 0 refuted, 0 inconclusive." in shown.out
     assert "## Checks" not in shown.out
-    assert (folder / "results" / "table.md").read_text() in shown.out
-    assert sorted(path.name for path in (folder / "results").iterdir()) == [
+    results = tmp_path / "outputs" / "tables" / "demo"  # smaller runs than the registered ones
+    assert (results / "table.md").read_text() in shown.out
+    assert sorted(path.name for path in results.iterdir()) == [
         "table.csv",
         "table.md",
         "table.tex",
     ]
     assert main(["table", *lab.items, "--out", str(tmp_path / "there")]) == 0
-    assert (tmp_path / "there" / "table.tex").read_text() == (folder / "results" / "table.tex").read_text()
+    assert (tmp_path / "there" / "table.tex").read_text() == (results / "table.tex").read_text()
 
 
 def test_a_missing_run_on_the_command_line_is_one_sentence(lab, capsys, tmp_path, monkeypatch):

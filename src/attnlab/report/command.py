@@ -41,6 +41,10 @@ def write(overrides: Sequence[str], out: Path | None, allow_mixed: bool, partial
     study, output = _asked(overrides)
     if study is not None:
         text = page(_study(study, overrides, allow_mixed, partial), f"{study.name} · attnlab")
+    elif not (output / "runs").is_dir():
+        raise UserError(
+            f"output: got '{output}', where no runs/ is, allowed: the folder that runs were written to"
+        )
     else:
         text = page(_runs(Reader(output), "all runs"), RUNS)
     path = out or output / "reports" / f"{study.name if study else 'runs'}.html"

@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attnlab.compose import compose, typed
@@ -55,11 +56,18 @@ class Study:
     fixed: tuple[str, ...]
     duplicates: int
 
-    @property
-    def results(self) -> str:
-        """The folder of its tables beside its README: another text than the study's own has one of its own."""
-        own = typed(compose([item for item in self.fixed if item.startswith("experiment=")])).data.name
-        return "results" if self.base.data.name == own else f"results-{self.base.data.name}"
+    def tables(self, partial: bool) -> Path:
+        """The folder of its tables: beside its README for the study as it is registered and, apart, on another text.
+
+        What else it was run with, or a part of its runs, must not take the place of those: below `output`.
+        """
+        beside = Path("experiments") / self.name
+        own = expand([item for item in self.fixed if item.startswith("experiment=")])
+        if not partial and self.base.data.name != own.base.data.name:
+            return beside / f"results-{self.base.data.name}"
+        if not partial and {run.run_id for run in self.runs} == {run.run_id for run in own.runs}:
+            return beside / "results"
+        return Path(self.base.output) / "tables" / self.name
 
     @property
     def runs(self) -> list[PlannedRun]:

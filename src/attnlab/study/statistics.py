@@ -215,7 +215,7 @@ def seed_and_sentence_bootstrap(
     tails = (1 - LEVEL) / 2
     low, high = np.quantile(drawn, [tails, 1 - tails])
     sizes = np.abs(drawn)
-    beyond = int((sizes - sizes.mean() > abs(observed)).sum())
+    beyond = int((sizes - sizes.mean() >= abs(observed)).sum())  # equal translations: all of them
     return Resampled(len(pairs), observed, Interval(float(low), float(high)), (beyond + 1) / (resamples + 1))
 
 

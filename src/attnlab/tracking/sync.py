@@ -34,6 +34,10 @@ def sync(output: Path, *, dry_run: bool) -> list[Path]:
     runs that could not be.
     """
     output = output.absolute()
+    if not output.is_dir():
+        raise UserError(
+            f"--output: got '{output}', which is no folder, allowed: that which runs were written to"
+        )
     records = unsynced(output)
     if dry_run or not records:
         show("\n".join(f"would upload {record}" for record in records) or f"nothing to upload in {output}")
