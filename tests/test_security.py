@@ -8,6 +8,7 @@ import pickle
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ SECRET_NAMES = [
 
 
 # ---------------------------------------------------------------- terminal
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_wandb() -> Iterator[None]:
+    """A key that W&B has seen would be there in the tests that follow in this process."""
+    yield
+    if "wandb" in sys.modules:
+        sys.modules["wandb"].teardown()
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from settings import data_config
 
 from attnlab.data import kept_grammar as grammar_module
 from attnlab.data import kept_ids as ids_module
@@ -13,7 +14,6 @@ from attnlab.data.corpus import load_corpus
 from attnlab.data.kept_grammar import kept_grammar
 from attnlab.data.kept_ids import kept_ids
 from attnlab.data.tokenizer import prepare_tokenizer
-from tests.data.settings import data_config
 
 SIZES = {"train_pairs": 60, "dev_pairs": 5, "test_pairs": 5}
 

@@ -64,7 +64,7 @@ def test_a_real_table_of_a_study(tmp_path, monkeypatch, capsys):
     for planned in made.runs:
         write(planned.config)
     assert main(["table", *made.overrides]) == 0
-    assert main(["report", "--figure", "experiments/demo/results/table.csv", "--out", "headline.svg"]) == 0
+    assert main(["report", "--figure", "outputs/tables/demo/table.csv", "--out", "headline.svg"]) == 0
     text = (tmp_path / "headline.svg").read_text()
     assert "zero_fill" in text or "<svg" in text
 

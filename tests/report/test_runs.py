@@ -171,8 +171,15 @@ def test_a_run_of_another_version_with_other_settings(made):
 
 
 def test_no_runs_at_all(tmp_path, capsys):
+    (tmp_path / "none" / "runs").mkdir(parents=True)
     assert main(["report", f"output={tmp_path / 'none'}"]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "none" / "reports" / "runs.html")
+
+
+def test_a_folder_without_runs_is_one_sentence(tmp_path, capsys):
+    assert main(["report", f"output={tmp_path / 'nope'}"]) == 2
+    assert "where no runs/ is" in capsys.readouterr().err
+    assert not (tmp_path / "nope").exists()
 
 
 def test_out_names_the_file_and_serve_has_none(made, tmp_path, capsys):

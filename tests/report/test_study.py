@@ -40,10 +40,10 @@ def test_its_numbers_are_those_of_the_table(made, shown):
     for cell, numbers in zip(shown["cells"], shown["rows"], strict=True):
         for column, entry in zip(shown["columns"], numbers, strict=True):
             row = next(r for r in rows if (r["arm"], r["metric"]) == (cell["arm"], column["metric"]))
-            assert entry["number"]["value"] == float(row["mean"])
-            assert entry["number"]["low"] == float(row["low"])
+            assert entry["number"]["value"] == pytest.approx(float(row["mean"]), rel=1e-9)
+            assert entry["number"]["low"] == pytest.approx(float(row["low"]), rel=1e-9)
             if column["compared"] and cell["control"]:
-                assert entry["difference"]["value"] == float(row["difference"])
+                assert entry["difference"]["value"] == pytest.approx(float(row["difference"]), rel=1e-9)
                 compared += 1
     assert compared == 3  # the arm's; the control has none
 

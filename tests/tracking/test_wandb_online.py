@@ -285,7 +285,10 @@ def test_sync_without_a_key_or_without_an_upload_is_one_sentence(
         .splitlines()[-1]
         .startswith("attnlab.errors.UserError: sync: W&B has no API key")
     )
+    (output / "elsewhere").mkdir()
     assert sync(output / "elsewhere", dry_run=False) == []
+    with pytest.raises(UserError, match=r"--output: got '.*nowhere', which is no folder"):
+        sync(output / "nowhere", dry_run=False)
 
 
 def test_dashboard_without_runs_is_one_sentence(output: Path) -> None:

@@ -49,9 +49,10 @@ def leak_metrics(model: Transformer, batch: Batch) -> Metrics:
             logits = model.project(model.decode_embedded(x, memory, src_real, tgt_real))
             nll = nn.functional.cross_entropy(logits[index, cuts], tgt_out[index, cuts], reduction="sum")
             (gradient,) = torch.autograd.grad(nll, x)
-        with torch.no_grad():  # the same shapes as above, so that equal rows are equal to the last bit
-            other = model.project(model.decode(changed, memory, src_real, tgt_real))
-    change = (other - logits.detach())[past].double().abs()
+            # the same shapes and the same way of computing, so that equal rows are equal to the last bit
+            y = model.target_embedding(changed).detach().requires_grad_()
+            other = model.project(model.decode_embedded(y, memory, src_real, tgt_real))
+    change = (other - logits).detach()[past].double().abs()
     norms = gradient.double().norm(dim=-1)
     return {
         "probe/leak/logits": float(change.mean()),
