@@ -265,6 +265,7 @@ class StudyConfig:
     control: str | None = MISSING
     grid: dict[str, Any] = field(default_factory=dict)
     cells: list[Any] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from attnlab.config import Protocol
 from attnlab.data.tokenizer import BOS, EOS, PAD
 from attnlab.measure.beam import beam_search, length_penalty
 from attnlab.measure.decode import greedy
-from attnlab.measure.scorers import scorer_of
+from attnlab.measure.scorers import scorers
 from attnlab.model.incremental import Source
 
 A, B, C = 4, 5, 6  # with EOS the four symbols
@@ -167,7 +167,7 @@ def test_log_prob_is_the_models_own(protocol):
     """Recomputed by one full forward pass over the translation, over the tokens that may be chosen."""
     model = small_model(CORRECT).double()
     src = torch.tensor([[*source[:5], EOS] for source in random_sentences(300) if len(source) >= 5][:20])
-    found = beam_search(scorer_of(protocol, model, Source.read(model, [*src])), len(src), 4, 0.6, 9, "cpu")
+    found = beam_search(scorers(protocol, model)(Source.read(model, [*src])), len(src), 4, 0.6, 9, "cpu")
     for source, hypothesis in zip(src, found, strict=True):
         logits = model(source[None], torch.tensor([[BOS, *hypothesis.pieces]]))[0]
         logits[:, [PAD, BOS]] = -torch.inf

@@ -9,8 +9,8 @@ from torch import Tensor
 from attnlab.config import DecodeConfig, Norm, Precision, Protocol, TokenizerConfig, TokenizerKind
 from attnlab.data.tokenizer import BOS, EOS, PAD, Tokenizer, train_model
 from attnlab.measure.decode import decode, greedy, translate
-from attnlab.measure.scorers import CachedScorer, PrefixScorer, next_logits
-from attnlab.model.incremental import Source
+from attnlab.measure.scorers import CachedScorer, PrefixScorer, next_logits, scorers
+from attnlab.model.incremental import JoinedDecoder, Source
 
 CONFIG = DecodeConfig(
     protocols=[*Protocol], beam=1, length_penalty=0.6, max_length_factor=1.5, max_length_extra=6, batch_sentences=16,
@@ -46,6 +46,10 @@ def sources_and_prefixes(count=20, length=7):
     prefix = torch.randint(4, 29, (count, length), generator=generator)
     prefix[:, 0] = BOS
     return src, prefix
+
+
+def cached(model, src):
+    return CachedScorer(JoinedDecoder(model), source_of(model, src))
 
 
 def source_of(model, src):
@@ -84,9 +88,7 @@ def test_correct_arms_full_forward_prefix_and_cache_agree(arm, norm):
     torch.testing.assert_close(
         stepwise(PrefixScorer(model, source_of(model, src)), prefix), full, atol=1e-5, rtol=1e-5
     )
-    torch.testing.assert_close(
-        stepwise(CachedScorer(model, source_of(model, src)), prefix), full, atol=1e-5, rtol=1e-5
-    )
+    torch.testing.assert_close(stepwise(cached(model, src), prefix), full, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("arm", [*WRONG_MASK])
@@ -96,9 +98,7 @@ def test_R04_cache_of_every_mask_variant_is_the_right_mask_over_its_weights(arm)
     right.load_state_dict(wrong.state_dict())
     src, prefix = sources_and_prefixes()
     full = right(src, prefix)
-    torch.testing.assert_close(
-        stepwise(CachedScorer(wrong, source_of(wrong, src)), prefix), full, atol=1e-5, rtol=1e-5
-    )
+    torch.testing.assert_close(stepwise(cached(wrong, src), prefix), full, atol=1e-5, rtol=1e-5)
     assert (wrong(src, prefix) - full).abs().max() > 0.01  # the arm does compute something else
 
 
@@ -111,7 +111,7 @@ def test_protocols_agree_with_one_decoder_layer_and_part_with_two(arm):
     for layers in (1, 2):
         model = small_model(WRONG_MASK[arm], decoder_layers=layers)
         by_prefix, by_cache = (
-            stepwise(scorer(model, source_of(model, src)), prefix) for scorer in (PrefixScorer, CachedScorer)
+            stepwise(scorers(protocol, model)(source_of(model, src)), prefix) for protocol in Protocol
         )
         gap[layers] = float((by_prefix - by_cache).abs().max())
     assert gap[1] < 1e-5
@@ -123,16 +123,14 @@ def test_protocols_agree_with_one_decoder_layer_and_part_with_two(arm):
 def test_protocols_part_at_once_where_axes_are_wrong(arm):
     model = small_model(WRONG_AXES[arm], decoder_layers=1)
     src, prefix = sources_and_prefixes()
-    gap = stepwise(PrefixScorer(model, source_of(model, src)), prefix) - stepwise(
-        CachedScorer(model, source_of(model, src)), prefix
-    )
+    gap = stepwise(PrefixScorer(model, source_of(model, src)), prefix) - stepwise(cached(model, src), prefix)
     assert gap[:, 1:].abs().max() > 0.01
 
 
 def test_cache_refuses_a_prefix_that_is_not_one_token_longer():
     model, (src, prefix) = small_model(), sources_and_prefixes()
     with pytest.raises(ValueError, match="cannot go on"):
-        CachedScorer(model, source_of(model, src)).logits(prefix)
+        cached(model, src).logits(prefix)
 
 
 # ------------------------------------------------------------------------ greedy search

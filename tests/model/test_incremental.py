@@ -8,7 +8,8 @@ from measure.arms import ARMS, CORRECT, NO_LEAK, WRONG_MASK, random_sentences, s
 
 from attnlab.config import Norm, Site, WhereConfig
 from attnlab.data.tokenizer import BOS, EOS
-from attnlab.model.incremental import DecoderState, Source, decode_prefix
+from attnlab.model.fast import LANES
+from attnlab.model.incremental import DecoderState, JoinedDecoder, Source, decode_prefix
 
 SOME_HEADS = {
     name: replace(ARMS[name], where=WhereConfig(sites=[*Site], layers=[1, 3], heads=[2]))
@@ -59,7 +60,7 @@ def test_R04_cached_steps_of_sources_of_all_lengths_equal_the_right_mask(arm, no
     right.load_state_dict(model.state_dict())
     src, prefix = sentences(), prefixes(9)
     expected = right.project(plain(right, src, prefix))
-    state, rows = DecoderState(model, Source.read(model, src)), torch.arange(9)
+    state, rows = DecoderState(JoinedDecoder(model), Source.read(model, src)), torch.arange(9)
     for t in range(TARGETS):
         if t in (3, 17):  # sentences leave, others change places or are doubled, as in a beam
             keep = torch.tensor([4, 0, 2, 2, 1])
@@ -69,13 +70,20 @@ def test_R04_cached_steps_of_sources_of_all_lengths_equal_the_right_mask(arm, no
 
 
 @torch.no_grad()
-def test_sources_of_one_length_have_no_mask_and_rows_are_taken_in_order():
+def test_sources_are_padded_to_whole_registers_and_rows_are_taken_in_order():
     model = small_model().double()
-    even = Source.read(model, [torch.tensor([5, 6, EOS]), torch.tensor([7, 8, EOS])])
+    full = [torch.tensor([*range(5, 5 + LANES - 1), EOS]) for _ in range(2)]
+    even = Source.read(model, full)
     assert even.real is None
-    mixed = Source.read(model, [torch.tensor([5, EOS]), torch.tensor([5, 6, EOS])])
-    assert mixed.real[:, 0, 0].tolist() == [[True, True, False], [True, True, True]]
+    assert even.keys[0].shape[2] == LANES
+    mixed = Source.read(model, [torch.tensor([5, EOS]), full[0], torch.tensor([5, 6, EOS])])
+    assert mixed.real[:, 0, 0].sum(dim=-1).tolist() == [2, LANES, 3]
+    assert mixed.real[0, 0, 0, :2].all()
+    assert mixed.keys[0].shape[2] == LANES
     turned = mixed.rows([1, 0])
-    assert turned.real[:, 0, 0].tolist() == [[True, True, True], [True, True, False]]
+    assert turned.real[:, 0, 0].sum(dim=-1).tolist() == [LANES, 2]
     assert torch.equal(turned.keys[2][0], mixed.keys[2][1])
     torch.testing.assert_close(mixed.values[1][1], even.values[1][0], atol=1e-12, rtol=0)
+    longer = Source.read(model, [torch.tensor([*range(5, 5 + LANES), EOS])])
+    assert longer.keys[0].shape[2] == 2 * LANES
+    assert longer.real.sum() == LANES + 1

@@ -16,7 +16,7 @@ from attnlab.data.tokenizer import BOS, EOS, Tokenizer
 from attnlab.device import autocast
 from attnlab.measure.beam import beam_search
 from attnlab.measure.evaluate import argmax, equal_lengths, eval_mode, read_source
-from attnlab.measure.scorers import Scorer, next_logits, scorer_of
+from attnlab.measure.scorers import Scorer, next_logits, scorers
 from attnlab.model.transformer import Transformer
 
 LEAVE = 1 / 4  # share of a batch that must be done before it is made smaller
@@ -63,8 +63,9 @@ def decode(
     limits = [int(config.max_length_factor * len(source)) + config.max_length_extra for source in sources]
     outputs: dict[int, list[int]] = {}
     with eval_mode(model), autocast(precision, device):
+        scorer_for = scorers(protocol, model)
         for batch in _batches([len(source) for source in sources], config):
-            scorer = scorer_of(protocol, model, read_source(model, [sources[i] for i in batch]))
+            scorer = scorer_for(read_source(model, [sources[i] for i in batch]))
             longest = [limits[i] for i in batch]
             if config.beam == 1:
                 pieces = greedy(scorer, longest, device)

@@ -6,13 +6,15 @@ Shapes: R rows (one prefix each; a beam has several rows of one sentence), S sou
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from attnlab.config import Protocol
 from attnlab.data.tokenizer import BOS, PAD
-from attnlab.model.incremental import DecoderState, Source, decode_prefix
+from attnlab.model.incremental import DecoderState, JoinedDecoder, Source, decode_prefix
 from attnlab.model.transformer import Transformer
 
 
@@ -44,8 +46,8 @@ class PrefixScorer:
 class CachedScorer:
     """Protocol `cached`: one position at a time. No future exists there, so the mask is right in every arm."""
 
-    def __init__(self, model: Transformer, source: Source) -> None:
-        self.state = DecoderState(model, source)
+    def __init__(self, decoder: JoinedDecoder, source: Source) -> None:
+        self.state = DecoderState(decoder, source)
 
     def logits(self, prefix: Tensor) -> Tensor:
         """See `Scorer`; all but the last token is in the cache."""
@@ -58,13 +60,16 @@ class CachedScorer:
         self.state.reorder(rows)
 
 
-def scorer_of(protocol: Protocol, model: Transformer, source: Source) -> Scorer:
-    """The scorer of a decode protocol for sources already read by the arm's own encoder."""
+def scorers(protocol: Protocol, model: Transformer) -> Callable[[Source], Scorer]:
+    """What makes a scorer of a decode protocol for each batch of sources, read by the arm's own encoder.
+
+    To be asked for anew where the weights have changed, or autocast's precision.
+    """
     match protocol:
         case Protocol.prefix:
-            return PrefixScorer(model, source)
+            return partial(PrefixScorer, model)
         case Protocol.cached:
-            return CachedScorer(model, source)
+            return partial(CachedScorer, JoinedDecoder(model))
 
 
 def next_logits(scorer: Scorer, prefix: Tensor) -> Tensor:

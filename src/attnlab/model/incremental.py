@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.config import Axes, Score
+from attnlab.model.fast import LANES
 from attnlab.model.masks import causal, real_keys
 
 if TYPE_CHECKING:
@@ -50,13 +51,12 @@ class Source:
             src = torch.stack([sentences[i] for i in group])
             keep = torch.ones_like(src, dtype=torch.bool)
             parts.append(cls.of(model, model.encode(src, keep), keep))
-        if len(parts) == 1:
+        rows, layers, room = list(groups.values()), range(len(model.decoder)), _room(max(groups))
+        if len(parts) == 1 and room == max(groups):
             return parts[0]
-        rows, layers = list(groups.values()), range(len(model.decoder))
-        keys = [_padded([part.keys[layer] for part in parts], rows) for layer in layers]
-        values = [_padded([part.values[layer] for part in parts], rows) for layer in layers]
-        lengths = torch.tensor([len(ids) for ids in sentences])
-        real = torch.arange(int(lengths.max())) < lengths[:, None]
+        keys = [_padded([part.keys[layer] for part in parts], rows, room) for layer in layers]
+        values = [_padded([part.values[layer] for part in parts], rows, room) for layer in layers]
+        real = torch.arange(room) < torch.tensor([len(ids) for ids in sentences])[:, None]
         return cls(keys, values, real[:, None, None].to(sentences[0].device))
 
     def rows(self, rows: Tensor | list[int] | slice) -> Source:
@@ -65,10 +65,15 @@ class Source:
         return Source([k[rows] for k in self.keys], [v[rows] for v in self.values], real)
 
 
-def _padded(parts: list[Tensor], rows: list[list[int]]) -> Tensor:
-    """Parts [b,H,S_part,d] of the sentences at `rows` -> [B,H,S,d], zeros behind each."""
-    first, longest = parts[0], max(part.shape[2] for part in parts)
-    whole = first.new_zeros(sum(map(len, rows)), first.shape[1], longest, first.shape[3])
+def _room(keys: int) -> int:
+    """Keys rounded up to whole registers: over 9 keys or 15 a softmax and its products take longer than over 16."""
+    return -(-keys // LANES) * LANES
+
+
+def _padded(parts: list[Tensor], rows: list[list[int]], room: int) -> Tensor:
+    """Parts [b,H,S_part,d] of the sentences at `rows` -> [B,H,room,d], zeros behind each."""
+    first = parts[0]
+    whole = first.new_zeros(sum(map(len, rows)), first.shape[1], room, first.shape[3])
     for part, where in zip(parts, rows, strict=True):
         whole[where, :, : part.shape[2]] = part
     return whole
@@ -112,90 +117,132 @@ def _keeps_positions(layer: DecoderLayer) -> bool:
 # ---------------------------------------------------------------- one position at a time
 
 
-class CachedLayer:
-    """One decoder layer for one new position a step: its weights joined and cast once, its keys and values kept.
+class JoinedLayer:
+    """The weights of a decoder layer as one new position needs them: joined, cast and turned, once for all batches."""
 
-    A single position has no future and no neighbours in its own heads, so that neither the mask nor the axes of an arm
-    have a part here; score, scale and heads do, and the arm's own `attend` is asked where they are not plain.
-    """
-
-    def __init__(self, layer: DecoderLayer, keys: Tensor, values: Tensor, dtype: torch.dtype) -> None:
+    def __init__(self, layer: DecoderLayer, dtype: torch.dtype) -> None:
         block, cross = layer.self_attention, layer.cross_attention
-        self.layer, self.dtype = layer, dtype
+        self.layer = layer
         self.qkv = _joined(dtype, block.w_q, block.w_k, block.w_v)
         self.sizes = [one.out_features for one in (block.w_q, block.w_k, block.w_v)]
         self.out, self.source_q, self.source_out, self.w_1, self.w_2 = (
             _joined(dtype, one)
             for one in (block.w_o, cross.w_q, cross.w_o, layer.feed_forward.w_1, layer.feed_forward.w_2)
         )
-        self.source_keys, self.source_values = keys, values  # [B,H,S,.]
-        batch, heads = keys.shape[:2]
-        self.keys = keys.new_empty(batch, heads, 16, self.sizes[1] // heads)  # [B,H,capacity,.]
-        self.values = values.new_empty(batch, heads, 16, self.sizes[2] // heads)
 
-    def step(
-        self, x: Tensor, position: int, source_bias: Tensor | None, source_real: Tensor | None
-    ) -> Tensor:
+
+class JoinedDecoder:
+    """The decoder's weights for cached decoding, in the precision that autocast asks for; a copy of the model's."""
+
+    def __init__(self, model: Transformer) -> None:
+        device = model.projection.device.type
+        half = torch.is_autocast_enabled(device)
+        self.dtype = torch.get_autocast_dtype(device) if half else model.projection.dtype
+        self.model = model
+        self.layers = [JoinedLayer(layer, self.dtype) for layer in model.decoder_layers()]
+        self.projection = model.projection.to(self.dtype).T.contiguous()  # [D,V]
+
+
+@dataclass
+class Cache:
+    """Keys and values that one attention sees at one position, some of which may not be real."""
+
+    keys: Tensor  # [B,H,K,dk]
+    values: Tensor  # [B,H,K,dv]
+
+    def rows(self, rows: Tensor) -> Cache:
+        """Those rows of the batch, in that order."""
+        return Cache(self.keys[rows], self.values[rows])
+
+    def grown(self) -> Cache:
+        """With room for LANES more, zeros in it: the weight of what is not real yet is 0, and 0 * NaN would be NaN."""
+        return Cache(*(nn.functional.pad(one, (0, 0, 0, LANES)) for one in (self.keys, self.values)))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Which of K keys are real, as a mask and as what is added to the scores; None where all are."""
+
+    real: Tensor | None  # [B,1,1,K] or [1,1,1,K]
+    bias: Tensor | None
+
+    @classmethod
+    def of(cls, real: Tensor | None, dtype: torch.dtype) -> Seen:
+        """From the mask."""
+        if real is None:
+            return cls(None, None)
+        return cls(real, torch.zeros_like(real, dtype=dtype).masked_fill_(~real, -torch.inf))
+
+
+class CachedLayer:
+    """One decoder layer for one new position a step, its keys and values kept.
+
+    A single position has no future and no neighbours in its own heads, so that neither the mask nor the axes of an arm
+    have a part here; score, scale and heads do, and the arm's own `attend` is asked where they are not plain.
+    """
+
+    def __init__(self, weights: JoinedLayer, keys: Tensor, values: Tensor, dtype: torch.dtype) -> None:
+        self.weights, self.dtype = weights, dtype
+        self.source = Cache(keys.to(dtype), values.to(dtype))  # [B,H,S,.]
+        batch, heads, _, d_k = keys.shape
+        self.past = Cache(
+            self.source.keys.new_zeros(batch, heads, LANES, d_k),
+            self.source.values.new_zeros(batch, heads, LANES, values.shape[3]),
+        )
+
+    def step(self, x: Tensor, position: int, past: Seen, source: Seen) -> Tensor:
         """x [B,D], the newest position -> [B,D]; its keys and values join the cache."""
-        layer = self.layer
-        if position == self.keys.shape[2]:
-            grown = (torch.cat([old, torch.empty_like(old)], dim=2) for old in (self.keys, self.values))
-            self.keys, self.values = grown
+        weights, layer = self.weights, self.weights.layer
+        if position == self.past.keys.shape[2]:
+            self.past = self.past.grown()
+        keys, values = self.past.keys, self.past.values
         y = layer.before(layer.norm_self, x).to(self.dtype)
-        q, k, v = _affine(self.qkv, y).split(self.sizes, dim=-1)
-        self.keys[:, :, position] = k.view(*self.keys.shape[:2], -1)
-        self.values[:, :, position] = v.view(*self.values.shape[:2], -1)
-        keys, values = self.keys[:, :, : position + 1], self.values[:, :, : position + 1]
-        seen = _attend(layer.self_attention, q, keys, values, None, None)
-        x = layer.after(layer.norm_self, x, _affine(self.out, seen))
-        q = _affine(self.source_q, layer.before(layer.norm_cross, x).to(self.dtype))
-        keys, values = self.source_keys, self.source_values
-        seen = _attend(layer.cross_attention, q, keys, values, source_bias, source_real)
-        x = layer.after(layer.norm_cross, x, _affine(self.source_out, seen))
+        q, k, v = _affine(weights.qkv, y).split(weights.sizes, dim=-1)
+        keys[:, :, position] = k.view(*keys.shape[:2], -1)
+        values[:, :, position] = v.view(*values.shape[:2], -1)
+        x = layer.after(
+            layer.norm_self, x, _affine(weights.out, _attend(layer.self_attention, q, self.past, past))
+        )
+        q = _affine(weights.source_q, layer.before(layer.norm_cross, x).to(self.dtype))
+        seen = _attend(layer.cross_attention, q, self.source, source)
+        x = layer.after(layer.norm_cross, x, _affine(weights.source_out, seen))
         y = layer.before(layer.norm_ff, x).to(self.dtype)
-        return layer.after(layer.norm_ff, x, _affine(self.w_2, _affine(self.w_1, y).relu_()))
+        return layer.after(layer.norm_ff, x, _affine(weights.w_2, _affine(weights.w_1, y).relu_()))
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in that order."""
-        self.source_keys, self.source_values = self.source_keys[rows], self.source_values[rows]
-        self.keys, self.values = self.keys[rows], self.values[rows]
+        self.source, self.past = self.source.rows(rows), self.past.rows(rows)
 
 
 class DecoderState:
     """Where a cached decoding stands. Each new position sees all earlier ones: the right mask by construction."""
 
-    def __init__(self, model: Transformer, source: Source) -> None:
-        device = model.projection.device.type
-        half = torch.is_autocast_enabled(device)
-        self.dtype = torch.get_autocast_dtype(device) if half else model.projection.dtype
-        self.model, self.position = model, 0
-        self.projection = model.projection.to(self.dtype).T.contiguous()  # [D,V]
-        self._take(source.real)
+    def __init__(self, decoder: JoinedDecoder, source: Source) -> None:
+        self.decoder, self.position, dtype = decoder, 0, decoder.dtype
+        self.source = Seen.of(source.real, dtype)
         self.layers = [
-            CachedLayer(layer, keys, values, self.dtype)
-            for layer, keys, values in zip(model.decoder_layers(), source.keys, source.values, strict=True)
+            CachedLayer(weights, keys, values, dtype)
+            for weights, keys, values in zip(decoder.layers, source.keys, source.values, strict=True)
         ]
 
     def step(self, token: Tensor) -> Tensor:
         """token [B] at the state's position -> logits [B,V] of the next; moves the state on."""
+        decoder, model = self.decoder, self.decoder.model
+        real = torch.arange(_room(self.position + 1), device=token.device) <= self.position
+        past = Seen.of(real[None, None, None], decoder.dtype)
         with torch.autocast(token.device.type, enabled=False):  # all is cast already
-            x = self.model.target_embedding(token[:, None], self.position)[:, 0]
+            x = model.target_embedding(token[:, None], self.position)[:, 0]
             for layer in self.layers:
-                x = layer.step(x, self.position, self.source_bias, self.source_real)
+                x = layer.step(x, self.position, past, self.source)
             self.position += 1
-            return self.model.decoder_norm(x).to(self.dtype) @ self.projection
+            return model.decoder_norm(x).to(decoder.dtype) @ decoder.projection
 
     def reorder(self, rows: Tensor) -> None:
         """Keep `rows` [B'] of the batch, in that order: beams are copied, finished sentences leave."""
         for layer in self.layers:
             layer.reorder(rows)
-        if self.source_real is not None:
-            self._take(self.source_real[rows])
-
-    def _take(self, real: Tensor | None) -> None:
-        self.source_real, self.source_bias = real, None
-        if real is not None:  # [B,1,1,S], what is added to the scores of all layers
-            self.source_bias = torch.zeros_like(real, dtype=self.dtype).masked_fill_(~real, -torch.inf)
+        if self.source.real is not None:
+            self.source = Seen.of(self.source.real[rows], self.decoder.dtype)
 
 
 def _joined(dtype: torch.dtype, *layers: nn.Linear) -> tuple[Tensor, Tensor]:
@@ -211,15 +258,20 @@ def _affine(layer: tuple[Tensor, Tensor], x: Tensor) -> Tensor:
     return torch.addmm(layer[0], x, layer[1])
 
 
-def _attend(
-    block: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, real: Tensor | None
-) -> Tensor:
-    """q [B,H*dk] of one position against k [B,H,K,dk] and v [B,H,K,dv] -> [B,H*dv].
+def _attend(block: MultiHeadAttention, q: Tensor, past: Cache, seen: Seen) -> Tensor:
+    """q [B,H*dk] of one position against K keys [B,H,K,dk] and values [B,H,K,dv] -> [B,H*dv].
 
-    For a single query the library's fused kernel takes half the time of two products and a softmax, or less.
+    For a single query the library's fused kernel takes half the time of two products and a softmax in half precision;
+    in fp32 over whole registers of keys they take 0.6 of its time.
     """
+    k, v = past.keys, past.values
     q, factors, scale = q.view(*k.shape[:2], 1, -1), block.factors, block.scale
     plain = factors.score is Score.dot and not factors.qk_norm and block.scales is None
     if not plain or isinstance(scale, Tensor):
-        return block.attend(q, k, v, None, real).out.flatten(1)
-    return nn.functional.scaled_dot_product_attention(q, k, v, bias, scale=scale).flatten(1)
+        return block.attend(q, k, v, None, seen.real).out.flatten(1)
+    if q.dtype in (torch.float16, torch.bfloat16):
+        return nn.functional.scaled_dot_product_attention(q, k, v, seen.bias, scale=scale).flatten(1)
+    scores = (scale * q) @ k.transpose(2, 3)
+    if seen.bias is not None:
+        scores += seen.bias
+    return (torch.softmax(scores, dim=-1) @ v).flatten(1)

@@ -16,7 +16,7 @@ from attnlab.config import AttentionConfig, ModelConfig, Norm, Site
 from attnlab.data.tokenizer import PAD
 from attnlab.model.attention import MultiHeadAttention
 from attnlab.model.dropout import Dropout, DropoutStream
-from attnlab.model.incremental import DecoderState, Source
+from attnlab.model.incremental import DecoderState, JoinedDecoder, Source
 from attnlab.model.masks import causal, real_keys
 from attnlab.model.places import factors_at
 from attnlab.model.recorder import Recorder
@@ -206,4 +206,4 @@ class Transformer(nn.Module):
 
     def start(self, memory: Tensor, src_keep: Tensor) -> DecoderState:
         """Begin a cached decoding of memory [B,S,D], src_keep [B,S] True = real."""
-        return DecoderState(self, Source.of(self, memory, src_keep))
+        return DecoderState(JoinedDecoder(self), Source.of(self, memory, src_keep))

@@ -17,7 +17,7 @@ from attnlab.report.values import Number, Value, finite, flat, number, text
 from attnlab.study.cells import SeedRun
 from attnlab.study.claims import Claim, Judged
 from attnlab.study.grid import Study
-from attnlab.study.render import LEGEND, VERDICTS
+from attnlab.study.render import VERDICTS, legend
 from attnlab.study.table import Column, Row, build
 from attnlab.tracking.status import State
 
@@ -143,7 +143,7 @@ def study_page(
         columns=[ShownColumn(c.metric, c.title, c.compared) for c in table.columns],
         rows=[[_entry(row, column) for column in table.columns] for row in table.rows],
         claims=[_claim(one) for one in table.claims],
-        legend=LEGEND,
+        legend=legend(table.columns),
         verdicts=VERDICTS,
         notes=[*([table.missing] if table.missing else []), *table.notes],
         axes=axes[:AXES],

@@ -26,12 +26,12 @@ class Number:
     high: float | None
 
 
-def text(value: float, digits: int, sign: str = "") -> str:
-    """Fixed digits, as a table prints them."""
+def text(value: float, digits: int | None, sign: str = "") -> str:
+    """As a table prints it."""
     return fixed(value, digits, sign)
 
 
-def number(one: Estimate, digits: int, sign: str = "") -> Number:
+def number(one: Estimate, digits: int | None, sign: str = "") -> Number:
     """In as many digits as the table prints."""
     low, high = (one.interval.low, one.interval.high) if one.interval is not None else (math.nan, math.nan)
     if one.interval is None:

@@ -16,11 +16,15 @@ from attnlab.tracking.status import State
 LEGEND = """\
 Mean ± sd [95% t-interval] over seeds; Δ: cell - control, paired by seed, over the seeds that both have. n: seeds that are \
 done, of all; those that diverged or failed are counted, never averaged. One seed has no sd and no interval, and its Δ \
-says nothing about another training. p: paired t-test, Holm-corrected over the differences of this table.
+says nothing about another training. p: paired t-test, Holm-corrected over the differences of this table. (all equal): \
+every seed has this number, and a t-interval would have no width."""
+LOSS_AND_BLEU = """\
 dev nll: teacher-forced, nats a token, by the arm's own code; prefix nll: each token scored from its own prefix. A prefix \
 nll far above the dev nll is a leak: the model was shown the future while it trained. BLEU (protocol), length ratio and \
-share of empty translations are of the test set; an `exact` interval is the binomial one over its sentences, of these seeds. \
-(all equal): every seed has this number, and a t-interval would have no width."""
+share of empty translations are of the test set; an `exact` interval is the binomial one over its sentences, of these seeds."""
+CHOSEN = """\
+The columns are those that the study asks for (study.columns), by the names of the results in a run's status.json, to \
+three digits. Loss and BLEU are in table.csv."""
 VERDICTS = """\
 Confirmed: the 95% interval over seeds lies inside the bounds; refuted: outside; inconclusive: it meets the edge, there \
 is none, or runs are missing or failed (provisional). The interval of a share of translations is over the sentences of one \
@@ -50,7 +54,7 @@ def markdown(table: StudyTable) -> str:
     parts += [
         _lines(["cell", "n", *_titles(table.columns), "notes"], [_row(row, table) for row in table.rows])
     ]
-    parts += [LEGEND]
+    parts += [legend(table.columns)]
     if table.notes:
         parts += [_bullets(table.notes)]
     if sentences := [cells for row in table.rows for cells in _sentence_rows(row)]:
@@ -75,7 +79,7 @@ def csv(table: StudyTable) -> str:
     text = io.StringIO()
     writer = csv_module.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    bleu = next(column.metric for column in table.columns if column.metric.endswith("/bleu"))
+    bleu = next((column.metric for column in table.columns if column.metric.endswith("/bleu")), None)
     for row in table.rows:
         cell = row.cell
         head = [cell.arm, " ".join(cell.settings), row.control.label if row.control else ""]
@@ -111,9 +115,17 @@ def latex(table: StudyTable) -> str:
     ])  # fmt: skip
 
 
-def fixed(value: float, digits: int, sign: str = "") -> str:
-    """In fixed digits, as tables and pages print a number: what rounds to 0 has no minus."""
-    return "NaN" if math.isnan(value) else f"{value:{sign}z.{digits}f}"
+def legend(columns: Sequence[Column]) -> str:
+    """How to read a table of these columns."""
+    chosen = all(column.digits is None for column in columns)
+    return f"{LEGEND}\n{CHOSEN if chosen else LOSS_AND_BLEU}"
+
+
+def fixed(value: float, digits: int | None, sign: str = "") -> str:
+    """As tables and pages print a number, in fixed digits (what rounds to 0 has no minus); None: three that count."""
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:{sign}z.3g}" if digits is None else f"{value:{sign}z.{digits}f}"
 
 
 def _titles(columns: Sequence[Column]) -> list[str]:
@@ -203,7 +215,7 @@ def _claim(one: Judged) -> list[str]:
     ]  # fmt: skip
 
 
-def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> str:
+def _estimate(one: Estimate, digits: int | None, sign: str = "", sd: bool = True) -> str:
     text = fixed(one.mean, digits, sign)
     if sd and one.sd is not None:
         text += f" ± {fixed(one.sd, digits)}"
@@ -214,7 +226,7 @@ def _estimate(one: Estimate, digits: int, sign: str = "", sd: bool = True) -> st
     return f"{text} {_interval(one.interval, digits)}"
 
 
-def _interval(interval: Interval, digits: int) -> str:
+def _interval(interval: Interval, digits: int | None) -> str:
     return f"[{fixed(interval.low, digits)}, {fixed(interval.high, digits)}]"
 
 

@@ -5,6 +5,7 @@ The numbers come from run folders alone.
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.config import Protocol
+from attnlab.errors import UserError
 from attnlab.study.cells import Cell, control_of, read_cells, run_command
 from attnlab.study.claims import Claim, Judged
 from attnlab.study.grid import Study
@@ -41,7 +43,7 @@ class Column:
 
     metric: str
     title: str
-    digits: int
+    digits: int | None  # behind the point; None: three that count, for a metric of any size
     compared: bool
 
 
@@ -99,13 +101,15 @@ def build(
     """Read the study's run folders. overrides: what the study was expanded from, for the commands that are named.
 
     partial: make a table of the runs that are there. sentences: resample them for BLEU, which takes most of the time
-    and is wanted for no other number. Raises UserError for runs that are missing otherwise, for runs
-    that may not stand in one table, and without scipy.
+    and is wanted for no other number; a study that prints no BLEU has none. Raises UserError for runs that are missing
+    otherwise, for runs that may not stand in one table, for columns that no run has, and without scipy.
     """
     cells = read_cells(study, overrides, partial=partial)
     origin = trace(cells, overrides, allow_mixed)
-    columns = columns_for(study.base.decode.protocols)
+    columns = columns_for(study.base.decode.protocols, study.base.study.columns)
+    _check(columns, cells)
     primary = study.base.decode.protocols[0]
+    sentences = sentences and any(column.metric == f"test/{primary}/bleu" for column in columns)
     bleu, reasons = bleu_statistics(cells, primary) if sentences else ({}, [])
     rows = _corrected([_row(cell, cells, study.control, primary, bleu) for cell in cells], columns)
     by_label = {cell.label: cell for cell in cells}
@@ -128,8 +132,13 @@ def write(table: StudyTable, folder: Path) -> list[Path]:
     return [folder / f"table.{ending}" for ending in texts]
 
 
-def columns_for(protocols: Sequence[Protocol]) -> list[Column]:
-    """The teacher-forced loss never without the loss from the prefix, nor BLEU without the lengths."""
+def columns_for(protocols: Sequence[Protocol], chosen: Sequence[str] = ()) -> list[Column]:
+    """Those that a study chooses by `study.columns`, else loss and BLEU.
+
+    Of these the teacher-forced loss never stands without the loss from the prefix, nor BLEU without the lengths.
+    """
+    if chosen:
+        return [Column(metric, metric.removeprefix("final/"), None, True) for metric in chosen]
     first = protocols[0]
     return [
         Column("final/dev/nll", "dev nll", 3, True),
@@ -138,6 +147,16 @@ def columns_for(protocols: Sequence[Protocol]) -> list[Column]:
         Column(f"test/{first}/length_ratio", "length ratio", 3, False),
         Column(f"test/{first}/empty", "empty", 3, False),
     ]
+
+
+def _check(columns: Sequence[Column], cells: Sequence[Cell]) -> None:
+    """A column of dashes would look like a result."""
+    known = {name for cell in cells for run in cell.with_state(State.done) for name in run.status.results}
+    for column in columns:
+        if known and column.metric not in known:
+            close = difflib.get_close_matches(column.metric, known, 3)
+            hint = f", such as {', '.join(close)}" if close else ""
+            raise UserError(f"study.columns: got {column.metric}, allowed are results of the runs{hint}")
 
 
 def _row(

@@ -13,6 +13,7 @@ const NAMED = 8; // arms whose names can stand in a chart together
 
 export function leakPanel(page) {
   const bleu = page.columns.find((column) => column.metric.endsWith("/bleu"));
+  if (!bleu) return []; // a study with columns of its own, see study.columns
   const scales = { x: true };
   const charts = [];
   const buttons = scaleButtons("leak", scales, () => charts.forEach((one) => one.redraw()), {

@@ -8,6 +8,10 @@ import { chart, extent, hover } from "./chart.js";
 import { missing } from "./curves.js";
 
 const FEWEST = 3; // values: two are a difference, which the table shows
+const UNITS = [
+  ["nll", "nats a token"],
+  ["bleu", "0 to 100"],
+]; // of a metric by the end of its name; others have their own, see docs/measurements.md
 const WIDE = 5; // from this ratio of largest to smallest on the axis is logarithmic
 
 /** A panel for each factor that the study has at several numbers; none for a study without one. */
@@ -43,13 +47,13 @@ function along(page, key, places, column) {
   const sign = values.every((value) => value < 0) ? -1 : 1; // a fill of -10,000 has no place on a plain axis
   const sizes = values.map((value) => sign * value);
   const log = Math.min(...sizes) > 0 && Math.max(...sizes) >= WIDE * Math.min(...sizes);
-  const unit = column.metric.endsWith("/bleu") ? "0 to 100" : "nats a token";
+  const unit = UNITS.find(([end]) => column.metric.endsWith(end));
   if (places.every(([place]) => page.rows[place][column.i].number === null))
     return { figure: missing(column.title, `No row of the table has ${column.metric}.`) };
   const ticks = [...new Set(sizes)].sort((a, b) => a - b);
   const axes = {
     x: { title: `${sign < 0 ? "−" : ""}${key}`, log, ticks, extent: extent(sizes, log) },
-    y: { title: `${column.title} (${unit})`, log: false },
+    y: { title: `${column.title}${unit ? ` (${unit[1]})` : ""}`, log: false },
   };
   return chart(column.title, axes, () =>
     lines(page, key, places).map((line) => trace(page, line, column, sign)),

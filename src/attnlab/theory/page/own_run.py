@@ -13,7 +13,7 @@ from attnlab.data.tokenizer import BOS, EOS, Tokenizer
 from attnlab.errors import UserError
 from attnlab.measure.decode import greedy
 from attnlab.measure.evaluate import read_source
-from attnlab.measure.scorers import scorer_of
+from attnlab.measure.scorers import scorers
 from attnlab.model.attention import MultiHeadAttention, merge_heads, split_heads
 from attnlab.model.masks import causal
 from attnlab.model.recorder import Recorder
@@ -39,7 +39,7 @@ def views_of_run(model: Transformer, tokenizer: Tokenizer, source: str = SOURCE_
     model.eval()
     (pieces,) = tokenizer.encode([source])
     src = torch.tensor([[*pieces, EOS]])
-    scorer = scorer_of(Protocol.prefix, model, read_source(model, [pieces]))
+    scorer = scorers(Protocol.prefix, model)(read_source(model, [pieces]))
     (translated,) = greedy(scorer, [2 * len(pieces) + 10], src.device)
     tgt = torch.tensor([[BOS, *translated]])
     recorder = Recorder()
