@@ -145,7 +145,18 @@ def test_it_is_trained_on_the_training_split_alone(tmp_path):
     first = prepare_tokenizer(_corpus(SENTENCES, ["dev one"], ["test one"]), config, tmp_path)
     second = prepare_tokenizer(_corpus(SENTENCES, ["ζ"] * 99, ["ω"] * 99), config, tmp_path)
     assert first.digest == second.digest
-    assert len(list(tmp_path.glob("*.model"))) == 1
+    assert len([path for path in (tmp_path / "tokenizer").iterdir() if path.suffix != ".lock"]) == 1
+
+
+def test_a_kept_vocabulary_with_a_flipped_bit_is_trained_again(tmp_path):
+    config = TokenizerConfig(TokenizerKind.bpe, 60)
+    first = prepare_tokenizer(_corpus(SENTENCES), config, tmp_path)
+    (path,) = (path for path in (tmp_path / "tokenizer").iterdir() if path.suffix != ".lock")
+    kept = path.read_bytes()
+    at = kept.index("\u2581".encode(), 300)  # a piece with another spelling is a vocabulary all the same
+    path.write_bytes(kept[: at + 3] + bytes([kept[at + 3] ^ 1]) + kept[at + 4 :])
+    assert prepare_tokenizer(_corpus(SENTENCES), config, tmp_path).digest == first.digest
+    assert path.read_bytes() == kept
 
 
 def test_the_cache_holds_one_file_per_text_kind_and_size(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from typing import Any
 import sentencepiece
 
 from attnlab.config import TokenizerConfig
-from attnlab.data.cache import make_once
+from attnlab.data.cache import SEAL, make_once, sealed, whole
 from attnlab.data.corpus import Corpus, digest
 from attnlab.errors import UserError
 
@@ -90,9 +90,9 @@ def prepare_tokenizer(corpus: Corpus, config: TokenizerConfig, cache: Path) -> T
         )
     options = f"{sentencepiece.__version__} {PIECES} {LONGEST_LINE}"
     key = hashlib.sha256(f"{digest([corpus.train])} {options}".encode()).hexdigest()
-    path = cache / f"{config.kind.value}-{config.vocab_size}-{key[:16]}.model"
-    model = make_once(path, lambda: train_model(usable, config), accept=bool, timeout=LOCK_SECONDS)
-    return Tokenizer(model, skipped_lines=len(lines) - len(usable))
+    path = cache / "tokenizer" / f"{config.kind.value}-{config.vocab_size}-{key[:16]}"
+    kept = make_once(path, lambda: sealed(train_model(usable, config)), whole, LOCK_SECONDS)
+    return Tokenizer(kept[SEAL:], skipped_lines=len(lines) - len(usable))
 
 
 def train_model(lines: list[str], config: TokenizerConfig) -> bytes:
