@@ -1,5 +1,7 @@
 """The explorer as a reader uses it, from a file and served."""
 
+import json
+import math
 import statistics
 import threading
 from collections import defaultdict
@@ -98,6 +100,26 @@ def test_a_group_that_mixes_settings_says_so(page):
     page.locator("#group").fill("seed")
     page.locator("#group").press("Enter")
     assert "also differ in attention.name" in page.locator("#runs tbody tr").first.inner_text()
+
+
+def test_R43_a_group_with_a_nan_has_no_mean_and_says_of_how_many(open_page, tmp_path):
+    made = lab(tmp_path / "outputs", ["correct", "zero_fill"], [1, 2, 3])
+    folders = [write(planned.config) for planned in made.runs]
+    status = folders[1].path / "status.json"
+    kept = json.loads(status.read_text())
+    kept["results"]["final/dev/nll"] = math.nan
+    status.write_text(json.dumps(kept))
+    page = open_page(html_page(vars(Reader(made.output).page("all runs")), "runs"))
+    page.locator("#group").fill("attention.name")
+    page.locator("#group").press("Enter")
+    row = page.locator("#runs tbody tr", has_text="correct")
+    assert "3/3" in row.inner_text()
+    assert "NaN in 1 of 3" in row.inner_text()
+    assert row.locator("[data-metric='final/dev/nll']").count() == 0
+    whole = row.locator("[data-metric='final/dev/prefix_nll']")
+    assert float(whole.get_attribute("data-value")) == pytest.approx(
+        statistics.mean(losses(planned.config)[1] for planned in made.runs[:3])
+    )
 
 
 def test_any_key_becomes_a_column(page):
