@@ -51,6 +51,7 @@ from attnlab.identity import identity, plain, run_id
         ("device=tpu", ["device", "tpu", "cuda"]),
         ("threads=0", ["threads"]),
         ("seed=-1", ["seed"]),
+        ("data.corpus_seed=-3", ["data.corpus_seed", "-3", "0 or more"]),
         ("~decode", ["decode"]),
         ("data=null", ["group"]),
         ("data.tokenizer=5", ["data.tokenizer", "5", "group"]),

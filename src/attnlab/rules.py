@@ -62,6 +62,8 @@ def _data(data: DataConfig) -> Iterator[str]:
         size = getattr(data, f"{name}_pairs")
         if size is not None and size < 1:
             yield f"data.{name}_pairs: got {size}, allowed: at least 1, or null for all"
+    if data.corpus_seed < 0:
+        yield f"data.corpus_seed: got {data.corpus_seed}, allowed: 0 or more"
     yield from _positive(data__max_pieces=data.max_pieces)
     if data.tokenizer.vocab_size < 8:
         yield f"data.tokenizer.vocab_size: got {data.tokenizer.vocab_size}, allowed: at least 8 (4 are special)"

@@ -27,7 +27,8 @@ def one_line(text: str) -> str:
 
 
 def short(text: str, most: int = 160) -> str:
-    """`text`, or its beginning and end where it is longer than `most` characters."""
+    """`text` as one line to quote in a sentence, or its beginning and end where it is longer than `most` characters."""
+    text = one_line(text)
     return text if len(text) <= most else f"{text[: most - 25]} ... {text[-20:]}"
 
 

@@ -25,7 +25,7 @@ def refused_values(value: Any, key: str = "") -> Iterator[str]:
         case str() if (name := secret_in(value)) is not None:
             yield f"{key}: got the value of the environment variable {name}, allowed: no secrets, settings are written to files"
         case str() if _CONTROL.search(value):
-            yield f"{key}: got '{short(one_line(value))}', allowed: text without control characters"
+            yield f"{key}: got '{short(value)}', allowed: text without control characters"
         case int() if abs(value) >= LARGEST:
             yield f"{key}: got a whole number of more than 18 digits, allowed: smaller ones"
         case dict():

@@ -70,6 +70,7 @@ def base():
 
 @cases(2600)
 @given(st.lists(overrides, min_size=1, max_size=3))
+@example(["\n"])
 def test_overrides_are_a_config_or_a_sentence(base, given_overrides):
     tried("configs: overrides")
     try:
@@ -179,6 +180,7 @@ def tiny(tmp_path_factory):
 @example({"decode.protocols": 0})
 @example({"decode.beam": 2})
 @example({"data.tokenizer.vocab_size": 0})
+@example({"data.corpus_seed": 38})
 def test_a_valid_config_runs_two_steps(tiny, drawn):
     tried("configs: runs of two steps")
     try:
