@@ -123,6 +123,10 @@ def _parser() -> argparse.ArgumentParser:
         "--figure", type=Path, metavar="TABLE.csv",
         help="instead: draw a study's committed table (experiments/<study>/results/table.csv) as headline.png beside it",
     )  # fmt: skip
+    one.add_argument(
+        "--along", metavar="KEY",
+        help="of --figure: loss and BLEU along this setting, such as model.d_k, as response.png",
+    )  # fmt: skip
     one = verb("translate", verbs.translate, "translate stdin to stdout, one line each, in order")
     one.add_argument("run", help="run id or folder")
     one.add_argument("--output", default="outputs", help="folder that holds runs/ (default: outputs)")

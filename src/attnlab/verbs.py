@@ -84,14 +84,19 @@ def table(arguments: argparse.Namespace) -> int:
 
 
 def report(arguments: argparse.Namespace) -> int:
+    if arguments.along is not None and arguments.figure is None:
+        raise UserError(f"--along: got {arguments.along} without --figure, allowed: with a table.csv")
     if arguments.figure is not None:
-        from attnlab.report.headline import draw
+        from attnlab.report import headline, response
 
         if arguments.overrides or arguments.serve:
             raise UserError(
                 f"--figure: got {arguments.figure} beside a study or --serve, allowed: alone or with --out"
             )
-        show(draw(arguments.figure, arguments.out))
+        if arguments.along is None:
+            show(headline.draw(arguments.figure, arguments.out))
+        else:
+            show(response.draw(arguments.figure, arguments.along, arguments.out))
         return 0
     from attnlab.report import command
 

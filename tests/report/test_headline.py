@@ -4,7 +4,8 @@ import pytest
 from made_runs import lab, write
 
 from attnlab.cli import main
-from attnlab.report.headline import PREFIX, TEACHER, Mark, draw, read
+from attnlab.report.headline import draw
+from attnlab.report.table_csv import PREFIX, TEACHER, Mark, read
 
 HEAD = "arm,settings,control,metric,seeds,diverged,failed,n,mean,sd,low,high\n"
 

@@ -1,40 +1,20 @@
-"""The headline figure: what each arm of a study does to loss and to BLEU, drawn from a table that is committed.
-
-It reads the CSV of `attnlab table` and no run, so that whoever has the repository can draw it again.
-"""
+"""The headline figure: what each arm of a study does to loss and to BLEU, drawn from a table that is committed."""
 
 from __future__ import annotations
 
-import csv
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.errors import UserError
+from attnlab.report.paper import INK, MUTED, picture, plain, pyplot, save
+from attnlab.report.table_csv import PREFIX, TEACHER, Arm, Mark, bleu_of, read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TEACHER, PREFIX = "final/dev/nll", "final/dev/prefix_nll"
-INK, MUTED, TEACHER_COLOR, PREFIX_COLOR = "#1b1b1b", "#66645e", "#c44e00", "#0068a8"
+TEACHER_COLOR, PREFIX_COLOR = "#c44e00", "#0068a8"
 ROW = 0.34  # inches
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A mean and, with two seeds or more, its 95% interval."""
-
-    mean: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Arm:
-    label: str
-    seeds: int
-    marks: dict[str, Mark]
 
 
 def draw(table: Path, out: Path | None = None) -> Path:
@@ -43,44 +23,18 @@ def draw(table: Path, out: Path | None = None) -> Path:
     Raises UserError for a file that is no table of a study, and without matplotlib.
     """
     arms = read(table)
-    names = {name for arm in arms for name in arm.marks if name.endswith("/bleu")}
-    bleu = "test/prefix/bleu" if "test/prefix/bleu" in names else min(names, default=None)
+    bleu = bleu_of(arms)
     if bleu is None or not any(TEACHER in arm.marks for arm in arms):
         raise UserError(
             f"--figure: got {table} without {TEACHER} and a BLEU, allowed: the table.csv of a study"
         )
-    path = out or table.parent / "headline.png"
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise UserError(f"--out: got {path}, allowed: a name that ends in .png, .svg or .pdf")
+    path = picture(out or table.parent / "headline.png")
     _draw(arms, bleu, path)
     return path
 
 
-def read(table: Path) -> list[Arm]:
-    """The arms of a table.csv in its order, less those that have no number. Raises UserError for another file."""
-    try:
-        with table.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        found: dict[str, Arm] = {}
-        for row in rows:
-            label = f"{row['arm']} {row['settings']}".strip()
-            if row["metric"]:
-                arm = found.setdefault(label, Arm(label, int(row["n"]), {}))
-                arm.marks[row["metric"]] = Mark(float(row["mean"]), _number(row["low"]), _number(row["high"]))
-    except (OSError, UnicodeDecodeError, KeyError, ValueError, TypeError, csv.Error) as error:
-        raise UserError(
-            f"--figure: got {table}, which cannot be read ({type(error).__name__}), allowed: the table.csv of a study"
-        ) from None
-    return list(found.values())
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
 def _draw(arms: list[Arm], bleu: str, path: Path) -> None:
-    plt = _pyplot()
-    figure, (losses, scores) = plt.subplots(
+    figure, (losses, scores) = pyplot().subplots(
         1, 2, figsize=(8.4, 1.2 + ROW * len(arms)), sharey=True, width_ratios=(3, 2), layout="constrained"
     )
     rows = range(len(arms) - 1, -1, -1)  # the first arm on top
@@ -106,16 +60,10 @@ def _draw(arms: list[Arm], bleu: str, path: Path) -> None:
         f"{count} {'seed' if seeds == [1] else 'seeds'} an arm", loc="right", fontsize=9, color=MUTED
     )
     for axes in (losses, scores):
-        _plain(axes)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # No date and no version in the file: the same table gives the same bytes.
-    kinds: dict[str, dict[str, Any]] = {
-        ".png": {"Software": None},
-        ".svg": {"Date": None},
-        ".pdf": {"CreationDate": None},
-    }
-    figure.savefig(path, dpi=160, facecolor="white", metadata=kinds[path.suffix])
-    plt.close(figure)
+        plain(axes, "y")
+        axes.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
+        axes.tick_params(axis="x", color=MUTED, labelsize=8, labelcolor=MUTED)
+    save(figure, path)
 
 
 def _gap(axes: Axes, row: int, arm: Arm) -> None:
@@ -139,27 +87,3 @@ def _mark(
         axes.annotate(
             f"{mark.mean:.1f}", (mark.mean, row), (7, 0), textcoords="offset points", va="center", fontsize=8
         )
-
-
-def _plain(axes: Axes) -> None:
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(MUTED)
-    axes.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
-    axes.tick_params(axis="x", color=MUTED, labelsize=8, labelcolor=MUTED)
-    axes.xaxis.label.set(size=9, color=INK)
-    axes.grid(axis="y", color="#e6e3d9", linewidth=0.8)
-    axes.set_axisbelow(True)
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise UserError(
-            "--figure: got no matplotlib, allowed: pip install 'attnlab[figures]', which brings it"
-        ) from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
