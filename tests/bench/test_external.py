@@ -1,5 +1,7 @@
 """The contract with other toolkits."""
 
+import sys
+
 import pytest
 from small_work import is_gone
 
@@ -58,3 +60,10 @@ def test_a_command_that_says_too_little_is_refused_in_one_sentence(command, word
         said(command)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_the_memory_of_a_toolkit_that_is_stopped_in_a_pipe_counts():
+    """Its shell cannot wait for it any more, so the system's account of ended children misses it."""
+    grow = "import time; held = b'1' * (700 << 20); [print('tokens_per_second 5', flush=True) or time.sleep(.01) for _ in range(99)]"
+    values = said(f'{sys.executable} -c "{grow}" | cat')
+    assert 700 < values["peak_mb"] < 800  # this process has less

@@ -311,3 +311,17 @@ def test_results_along_a_factor(open_page, tmp_path):
         "train.lr",
         [0.0003, 0.001, 0.003],
     )
+
+
+def test_a_study_with_columns_of_its_own_has_no_leak_plot(open_page, tmp_path):
+    made = lab(tmp_path / "outputs", ["correct", "no_scale"], [1, 2])
+    for planned in made.runs:
+        write(planned.config)
+    columns = ["final/dev/accuracy", "final/dev/leak_gap"]
+    base = made.study.base
+    chosen = replace(made.study, base=replace(base, study=replace(base.study, columns=columns)))
+    page = open_page(html_page(vars(study_page(chosen, made.overrides, [])), "t"))
+    assert "dev/accuracy" in page.locator("#table thead").inner_text()
+    assert page.locator("#table thead", has_text="BLEU").count() == 0
+    assert page.locator("#leak").count() == 0
+    assert page.locator("#curves").count() == 1

@@ -15,12 +15,13 @@ SOME_HEADS = {
     name: replace(ARMS[name], where=WhereConfig(sites=[*Site], layers=[1, 3], heads=[2]))
     for name in ("no_scale", "after_softmax")
 }  # fmt: skip
-TARGETS = 21  # positions: more than a new cache holds
+TARGETS = 37  # positions: a cache that holds 16 at first grows twice
 
 
 def sentences():
-    """Sources of lengths 2 to 8, several of some, in no order."""
-    return [torch.tensor([*ids, EOS]) for ids in random_sentences(9, longest=7)]
+    """Sources of lengths 2 to 8, several of some, in no order, and one of more than two registers."""
+    long = [5 + i % 20 for i in range(40)]
+    return [torch.tensor([*ids, EOS]) for ids in (*random_sentences(8, longest=7), long)]
 
 
 def prefixes(count):
@@ -62,8 +63,8 @@ def test_R04_cached_steps_of_sources_of_all_lengths_equal_the_right_mask(arm, no
     expected = right.project(plain(right, src, prefix))
     state, rows = DecoderState(JoinedDecoder(model), Source.read(model, src)), torch.arange(9)
     for t in range(TARGETS):
-        if t in (3, 17):  # sentences leave, others change places or are doubled, as in a beam
-            keep = torch.tensor([4, 0, 2, 2, 1])
+        if t in (3, 17, 33):  # sentences leave, others change places or are doubled, as in a beam
+            keep = torch.tensor([4, 0, len(rows) - 1, 2, 1])
             state.reorder(keep)
             rows = rows[keep]
         torch.testing.assert_close(state.step(prefix[rows, t]), expected[rows, t], atol=1e-9, rtol=0)

@@ -5,6 +5,7 @@ import io
 
 import pytest
 from made_up import study_at, write_run
+from scipy import stats
 
 from attnlab.cli import main
 from attnlab.errors import UserError
@@ -15,12 +16,12 @@ GRADIENT, SD = "final/probe/grad_q_rms/encoder", "final/probe/logit_std/encoder"
 VALUES = {"correct": {1: 2e-5, 2: 4e-5, 3: 3e-5}, "zero_fill": {1: 12e-5, 2: 14e-5, 3: 13e-5}}
 
 
-def lab_with(tmp_path, columns):
-    lab = study_at(tmp_path / "outputs", "seed=1,2,3", f"study.columns={columns}")
+def lab_with(tmp_path, columns, more=None, protocols="[prefix]"):
+    settings = ["seed=1,2,3", f"study.columns={columns}", f"decode.protocols={protocols}"]
+    lab = study_at(tmp_path / "outputs", *settings)
     for (arm, seed), planned in lab.runs.items():
-        write_run(
-            planned, {GRADIENT: VALUES[arm][seed], SD: 7.5, "final/dev/nll": 2.0, "final/dev/prefix_nll": 2.0}
-        )
+        results = {GRADIENT: VALUES[arm][seed], SD: 7.5, "final/dev/nll": 2.0, "final/dev/prefix_nll": 2.0}
+        write_run(planned, results | (more or {}))
     return lab
 
 
@@ -43,6 +44,30 @@ def test_a_table_of_chosen_columns_shows_small_numbers_with_three_digits_and_no_
     assert page.legend in shown
 
 
+def test_a_column_of_one_head_is_shown_too(tmp_path):
+    head = "final/probe/logit_std/encoder/layer1/head1"
+    lab = lab_with(tmp_path, f"[{head}]", {head: 7.25})
+    built = table.build(lab.study, lab.items, [])
+    assert built.rows[0].estimates[head].mean == 7.25
+    assert "| correct | 3/3 | 7.25 ± 0 (all equal) |" in render.markdown(built)
+
+
+def test_a_share_of_either_protocol_has_the_interval_of_its_own_sentences(tmp_path):
+    prefix, cached = "test/prefix/empty", "test/cached/empty"
+    shares = {cached: 1.0, "test/cached/sentences": 30.0}  # prefix: 0 of 30 by its translations
+    lab = lab_with(tmp_path, f"[{cached},{prefix}]", shares, protocols="[prefix,cached]")
+    row = table.build(lab.study, lab.items, []).rows[0]
+    every, none = (stats.binomtest(k, 30).proportion_ci(method="exact") for k in (30, 0))
+    assert (row.exact[cached].low, row.exact[cached].high) == pytest.approx((every.low, every.high))
+    assert (row.exact[prefix].low, row.exact[prefix].high) == pytest.approx((none.low, none.high))
+
+
+def test_the_bootstrap_stands_at_the_bleu_that_was_resampled(tmp_path):
+    columns = "[test/cached/bleu,test/prefix/bleu]"
+    lab = lab_with(tmp_path, columns, {"test/cached/bleu": 1.0}, protocols="[prefix,cached]")
+    assert table.build(lab.study, lab.items, []).bleu == "test/prefix/bleu"
+
+
 def test_losses_and_bleu_are_shown_where_nothing_is_chosen(tmp_path):
     lab = lab_with(tmp_path, "[]")
     built = table.build(lab.study, lab.items, [])
@@ -56,5 +81,11 @@ def test_a_column_that_no_run_has_is_one_sentence_with_the_likely_name(tmp_path,
         UserError, match=r"^study.columns: got final/probe/grad_q_rsm/encoder, allowed .*" + GRADIENT
     ):
         table.build(lab.study, lab.items, [])
-    assert main(["table", *lab.items, "--out", str(tmp_path)]) != 0
+    assert main(["table", *lab.items, "--out", str(tmp_path)]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_column_twice_would_count_twice_in_holms_correction(tmp_path):
+    lab = lab_with(tmp_path, f"[{SD},{SD}]")
+    with pytest.raises(UserError, match=f"^study.columns: got {SD} twice"):
+        table.build(lab.study, lab.items, [])

@@ -21,4 +21,4 @@ def main(measure: Callable[[Job], Values]) -> None:
         values = measure(job)
     except UserError as error:
         sys.exit(str(error))
-    result.write_text(json.dumps(values | {"peak_mb": peak()}))
+    result.write_text(json.dumps({"peak_mb": peak()} | values))

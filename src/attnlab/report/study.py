@@ -209,9 +209,8 @@ def _axes(configs: Sequence[Config]) -> list[str]:
 def _entry(row: Row, column: Column) -> Entry:
     one, compared = row.estimates.get(column.metric), row.differences.get(column.metric)
     exact = None
-    if column.metric.endswith("/empty") and row.exact_empty is not None and one is not None:
-        ends = (text(end, column.digits) for end in (row.exact_empty.low, row.exact_empty.high))
-        exact = f"[{', '.join(ends)}]"
+    if one is not None and (share := row.exact.get(column.metric)) is not None:
+        exact = f"[{text(share.low, column.digits)}, {text(share.high, column.digits)}]"
     if not column.compared or compared is None:
         return Entry(number(one, column.digits) if one else None, exact, None, None)
     p = None if math.isnan(compared.p_holm) else f"{compared.p_holm:.2g}"

@@ -17,14 +17,15 @@ LEGEND = """\
 Mean ± sd [95% t-interval] over seeds; Δ: cell - control, paired by seed, over the seeds that both have. n: seeds that are \
 done, of all; those that diverged or failed are counted, never averaged. One seed has no sd and no interval, and its Δ \
 says nothing about another training. p: paired t-test, Holm-corrected over the differences of this table. (all equal): \
-every seed has this number, and a t-interval would have no width."""
+every seed has this number, and a t-interval would have no width; exact: the binomial interval over the sentences of the \
+test set, of these seeds."""
 LOSS_AND_BLEU = """\
 dev nll: teacher-forced, nats a token, by the arm's own code; prefix nll: each token scored from its own prefix. A prefix \
 nll far above the dev nll is a leak: the model was shown the future while it trained. BLEU (protocol), length ratio and \
-share of empty translations are of the test set; an `exact` interval is the binomial one over its sentences, of these seeds."""
+share of empty translations are of the test set."""
 CHOSEN = """\
 The columns are those that the study asks for (study.columns), by the names of the results in a run's status.json, to \
-three digits. Loss and BLEU are in table.csv."""
+three digits. All others are in table.csv."""
 VERDICTS = """\
 Confirmed: the 95% interval over seeds lies inside the bounds; refuted: outside; inconclusive: it meets the edge, there \
 is none, or runs are missing or failed (provisional). The interval of a share of translations is over the sentences of one \
@@ -79,7 +80,6 @@ def csv(table: StudyTable) -> str:
     text = io.StringIO()
     writer = csv_module.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    bleu = next((column.metric for column in table.columns if column.metric.endswith("/bleu")), None)
     for row in table.rows:
         cell = row.cell
         head = [cell.arm, " ".join(cell.settings), row.control.label if row.control else ""]
@@ -87,7 +87,7 @@ def csv(table: StudyTable) -> str:
         tail = [" ".join(run.run_id for run in cell.runs), cell.problem or ""]
         for metric in row.estimates or [""]:
             one, compared = row.estimates.get(metric), row.differences.get(metric)
-            both = row.both.interval if row.both is not None and metric == bleu else None
+            both = row.both.interval if row.both is not None and metric == table.bleu else None
             numbers = [*_numbers(one), *_numbers(compared.estimate if compared else None)]
             ps = (
                 [None if math.isnan(p) else p for p in (compared.p, compared.p_holm)]
@@ -138,8 +138,8 @@ def _row(row: Row, table: StudyTable, notes: bool = True) -> list[str]:
     for column in table.columns:
         one = row.estimates.get(column.metric)
         text = "-" if one is None else _estimate(one, column.digits)
-        if column.metric.endswith("/empty") and row.exact_empty is not None and one is not None:
-            text = f"{fixed(one.mean, column.digits)} {_interval(row.exact_empty, column.digits)} exact"
+        if one is not None and (exact := row.exact.get(column.metric)) is not None:
+            text = f"{fixed(one.mean, column.digits)} {_interval(exact, column.digits)} exact"
         cells.append(text)
         if column.compared:
             compared = row.differences.get(column.metric)

@@ -68,13 +68,16 @@ class SeedBleu:
 
 @dataclass(frozen=True)
 class Row:
-    """A cell with its numbers by metric; `both` is BLEU's difference over resampled seeds and sentences."""
+    """A cell with its numbers by metric.
+
+    exact: binomial intervals of shares of the test set; both: BLEU's difference over resampled seeds and sentences.
+    """
 
     cell: Cell
     control: Cell | None
     estimates: Mapping[str, Estimate]
     differences: Mapping[str, Difference]
-    exact_empty: Interval | None
+    exact: Mapping[str, Interval]
     by_seed: Sequence[SeedBleu]
     both: Resampled | None
 
@@ -87,6 +90,7 @@ class StudyTable:
     question: str
     control: str | None
     columns: Sequence[Column]
+    bleu: str  # the metric that sentences were resampled for
     rows: Sequence[Row]
     claims: Sequence[Judged]
     missing: str | None
@@ -109,15 +113,16 @@ def build(
     columns = columns_for(study.base.decode.protocols, study.base.study.columns)
     _check(columns, cells)
     primary = study.base.decode.protocols[0]
-    sentences = sentences and any(column.metric == f"test/{primary}/bleu" for column in columns)
+    resampled = f"test/{primary}/bleu"
+    sentences = sentences and any(column.metric == resampled for column in columns)
     bleu, reasons = bleu_statistics(cells, primary) if sentences else ({}, [])
-    rows = _corrected([_row(cell, cells, study.control, primary, bleu) for cell in cells], columns)
+    rows = _corrected([_row(cell, cells, study.control, columns, bleu) for cell in cells], columns)
     by_label = {cell.label: cell for cell in cells}
     judged = [judge(claim, by_label) for claim in claims]
     notes = [*reasons, *_retry(cells, overrides), *(f"MIXED: {text}" for text in origin.mixed)]
     return StudyTable(
-        str(study.name), study.base.study.question, study.control, columns, rows, judged, _missing(cells, overrides),
-        notes, origin,
+        str(study.name), study.base.study.question, study.control, columns, resampled, rows, judged,
+        _missing(cells, overrides), notes, origin,
     )  # fmt: skip
 
 
@@ -152,6 +157,9 @@ def columns_for(protocols: Sequence[Protocol], chosen: Sequence[str] = ()) -> li
 def _check(columns: Sequence[Column], cells: Sequence[Cell]) -> None:
     """A column of dashes would look like a result."""
     known = {name for cell in cells for run in cell.with_state(State.done) for name in run.status.results}
+    names = [column.metric for column in columns]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"study.columns: got {twice[0]} twice, allowed: each result once")
     for column in columns:
         if known and column.metric not in known:
             close = difflib.get_close_matches(column.metric, known, 3)
@@ -160,10 +168,13 @@ def _check(columns: Sequence[Column], cells: Sequence[Cell]) -> None:
 
 
 def _row(
-    cell: Cell, cells: Sequence[Cell], control_name: str | None, protocol: Protocol, bleu: Mapping[str, np.ndarray]
+    cell: Cell, cells: Sequence[Cell], control_name: str | None, columns: Sequence[Column],
+    bleu: Mapping[str, np.ndarray],
 ) -> Row:  # fmt: skip
     control = control_of(cell, cells, control_name)
-    names = sorted({name for run in cell.runs for name in run.status.results if "/layer" not in name})
+    printed = {column.metric for column in columns}
+    every = {name for run in cell.runs for name in run.status.results}
+    names = sorted(name for name in every if "/layer" not in name or name in printed)
     # An average over fewer seeds than are done would hide that some lack the metric.
     done = len(cell.with_state(State.done))
     values = {name: found for name in names if len(found := cell.values(name)) == done > 0}
@@ -176,7 +187,7 @@ def _row(
     by_seed, both = _bootstraps(cell, control, bleu) if control is not None else ([], None)
     return Row(
         cell, control, {name: _estimate(name, list(found.values())) for name, found in values.items()}, differences,
-        exact_share(cell, f"test/{protocol}/empty"), by_seed, both,
+        {name: share for name in values if name.endswith(EMPTY) and (share := exact_share(cell, name))}, by_seed, both,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ import time
 from types import FrameType
 
 from attnlab.bench.child import Values, main
+from attnlab.bench.peak import group_peak, peak
 from attnlab.bench.work import Job
 from attnlab.errors import UserError
 
@@ -32,7 +33,7 @@ def measure(job: Job) -> Values:
     """Run the command until it has said enough. Raises UserError where it did not."""
     (command,) = job.settings
     rates: list[float] = []
-    first_step = 0.0
+    first_step = largest = 0.0
     other = "nothing"
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen(
@@ -51,6 +52,7 @@ def measure(job: Job) -> Values:
                     first_step = first_step or time.monotonic()
                     rates.append(float(found[1]))
                     if len(rates) == job.warmup + job.steps:
+                        largest = group_peak(process.pid)
                         break
                 elif line.strip():
                     other = line.strip()
@@ -67,7 +69,11 @@ def measure(job: Job) -> Values:
             f"{said[-1] if said else other} (exit code {process.returncode}, {len(rates)} lines 'tokens_per_second "
             f"<number>', allowed: 1, or more than the {job.warmup} of the warm-up)"
         )
-    return {"tokens_per_second": statistics.harmonic_mean(rates[job.warmup :]), "first_step": first_step}
+    return {
+        "tokens_per_second": statistics.harmonic_mean(rates[job.warmup :]),
+        "first_step": first_step,
+        "peak_mb": max(largest, peak()),
+    }
 
 
 def _end(process: subprocess.Popen[str]) -> None:

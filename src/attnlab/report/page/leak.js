@@ -13,7 +13,8 @@ const NAMED = 8; // arms whose names can stand in a chart together
 
 export function leakPanel(page) {
   const bleu = page.columns.find((column) => column.metric.endsWith("/bleu"));
-  if (!bleu) return []; // a study with columns of its own, see study.columns
+  const shown = (metric) => page.columns.some((column) => column.metric === metric);
+  if (!bleu || !shown(TEACHER) || !shown(PREFIX)) return []; // the study has other columns: study.columns
   const scales = { x: true };
   const charts = [];
   const buttons = scaleButtons("leak", scales, () => charts.forEach((one) => one.redraw()), {

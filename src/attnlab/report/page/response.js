@@ -11,7 +11,7 @@ const FEWEST = 3; // values: two are a difference, which the table shows
 const UNITS = [
   ["nll", "nats a token"],
   ["bleu", "0 to 100"],
-]; // of a metric by the end of its name; others have their own, see docs/measurements.md
+]; // of a metric by the end of its name; others have their own, see docs/metrics.md
 const WIDE = 5; // from this ratio of largest to smallest on the axis is logarithmic
 
 /** A panel for each factor that the study has at several numbers; none for a study without one. */
