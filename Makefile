@@ -39,9 +39,9 @@ audit: $(VENV)/dev.stamp
 	@if ! $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) pip-audit; \
 	then echo "audit skipped: pip-audit cannot be installed"; \
 	else $(VENV)/audit/bin/pip-audit --skip-editable --path $(VENV)/lib/python3.*/site-packages > $(VENV)/audit.txt 2>&1; \
-	status=$$?; cat $(VENV)/audit.txt; \
+	status=$$?; \
 	if grep -q "could not be audited: numpy" $(VENV)/audit.txt; then echo "audit skipped: its index does not answer"; \
-	else exit $$status; fi; fi
+	else cat $(VENV)/audit.txt; exit $$status; fi; fi
 
 # Signals at 60 moments of small sweeps and the faults of docs/faults.md: 6 to 8 minutes on 2 free cores. Prints the seed
 # of its moments; CHAOS_SEED=N repeats them.
