@@ -15,8 +15,8 @@ demo: $(VENV)/core.stamp
 	$(BIN)/attnlab run experiment=demo output=$(OUTPUT)
 
 test: $(VENV)/dev.stamp
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests experiments
+	$(BIN)/ruff format --check src tests experiments/*/*.py
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 

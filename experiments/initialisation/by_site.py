@@ -14,13 +14,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from attnlab.compose import load
-from attnlab.config import Site
+from attnlab.config import Config, Site
 from attnlab.data.batching import Batch
 from attnlab.measure.gradients import activation_gradients
+from attnlab.model.attention import Attended
 from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
 from attnlab.report.paper import INK, MUTED, plain, pyplot, save
@@ -35,7 +37,7 @@ COLORS = {Site.encoder: INK, Site.decoder: "#c44e00", Site.cross: "#0068a8"}
 SYMBOLS = {Site.encoder: "o", Site.decoder: "s", Site.cross: "^"}
 
 
-def config_of(seed: int, *overrides: str):
+def config_of(seed: int, *overrides: str) -> Config:
     return load(["model.heads=1", "data.dev_pairs=64", f"seed={seed}", "track=none", *overrides])
 
 
@@ -57,7 +59,9 @@ def times_cross_keys(factor: float) -> Callable[[Transformer], None]:
         for layer in model.decoder_layers():
             block = layer.cross_attention
 
-            def attend(q: Tensor, k: Tensor, *rest, plainly=block.attend):
+            def attend(
+                q: Tensor, k: Tensor, *rest: Any, plainly: Callable[..., Attended] = block.attend
+            ) -> Attended:
                 return plainly(q, k.detach() + factor * (k - k.detach()), *rest)
 
             block.attend = attend
@@ -65,7 +69,9 @@ def times_cross_keys(factor: float) -> Callable[[Transformer], None]:
     return change
 
 
-def compared(arm: Mapping[int, dict[str, float]], control: Mapping[int, dict[str, float]], metric: str) -> Estimate:
+def compared(
+    arm: Mapping[int, dict[str, float]], control: Mapping[int, dict[str, float]], metric: str
+) -> Estimate:
     found = ratio({s: one[metric] for s, one in arm.items()}, {s: one[metric] for s, one in control.items()})
     assert found is not None
     return found
@@ -143,15 +149,24 @@ def draw(rows: list[tuple]) -> None:
         for site in Site:
             mine = [row for row in rows if row[1:3] == (str(site), part)]
             axes.plot(
-                SIZES, [row[6] for row in mine], color=COLORS[site], marker=SYMBOLS[site], markersize=5, label=str(site)
+                SIZES,
+                [row[6] for row in mine],
+                color=COLORS[site],
+                marker=SYMBOLS[site],
+                markersize=5,
+                label=str(site),
             )
             for row in mine:
-                axes.plot([row[0]] * 2, row[7:9], color=COLORS[site], linewidth=3, alpha=0.4, solid_capstyle="butt")
+                axes.plot(
+                    [row[0]] * 2, row[7:9], color=COLORS[site], linewidth=3, alpha=0.4, solid_capstyle="butt"
+                )
         axes.set(xscale="log", yscale="log", xlabel="d_k")
         axes.set_xticks(SIZES, [str(size) for size in SIZES])
         axes.minorticks_off()
         axes.axhline(1, color=MUTED, linewidth=0.8)
-        axes.set_title(f"{part} of |dL/dq| / sqrt(d_k), unscaled over scaled", loc="left", fontsize=9, color=INK)
+        axes.set_title(
+            f"{part} of |dL/dq| / sqrt(d_k), unscaled over scaled", loc="left", fontsize=9, color=INK
+        )
         plain(axes, "y")
         axes.tick_params(length=0, labelsize=8, labelcolor=MUTED)
     panels[0].legend(frameon=False, fontsize=8, labelcolor=INK)
