@@ -20,12 +20,11 @@ from torch import Tensor
 
 from attnlab.compose import load
 from attnlab.config import Config, Site
-from attnlab.data.batching import Batch
 from attnlab.measure.gradients import activation_gradients
 from attnlab.model.attention import Attended
 from attnlab.model.initialise import build
 from attnlab.model.transformer import Transformer
-from attnlab.report.paper import INK, MUTED, plain, pyplot, save
+from attnlab.report.paper import INK, MUTED, interval, plain, pyplot, save
 from attnlab.run import Text, probe_batch, read_text
 from attnlab.study.statistics import Estimate, ratio
 
@@ -33,11 +32,13 @@ RESULTS = Path(__file__).parent / "results"
 SEEDS = range(1, 9)
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)  # d_k
 PARTS = ("rms", "median")
+NUMBERS = ("ratio", "ratio_low", "ratio_high", "divided", "divided_low", "divided_high")
 COLORS = {Site.encoder: INK, Site.decoder: "#c44e00", Site.cross: "#0068a8"}
 SYMBOLS = {Site.encoder: "o", Site.decoder: "s", Site.cross: "^"}
 
 
 def config_of(seed: int, *overrides: str) -> Config:
+    """A run of the study with one head."""
     return load(["model.heads=1", "data.dev_pairs=64", f"seed={seed}", "track=none", *overrides])
 
 
@@ -48,8 +49,7 @@ def gradients(
     config = config_of(seed, *overrides)
     model = build(config.model, config.attention, text.tokenizer.vocab_size, seed)
     change(model)
-    batch: Batch = probe_batch(config, text, next(model.parameters()).device)
-    return activation_gradients(model, batch)
+    return activation_gradients(model, probe_batch(config, text, next(model.parameters()).device))
 
 
 def times_cross_keys(factor: float) -> Callable[[Transformer], None]:
@@ -72,6 +72,7 @@ def times_cross_keys(factor: float) -> Callable[[Transformer], None]:
 def compared(
     arm: Mapping[int, dict[str, float]], control: Mapping[int, dict[str, float]], metric: str
 ) -> Estimate:
+    """Geometric mean of arm over control, paired by seed."""
     found = ratio({s: one[metric] for s, one in arm.items()}, {s: one[metric] for s, one in control.items()})
     assert found is not None
     return found
@@ -98,7 +99,7 @@ def main() -> None:
                 rows.append((d_k, str(site), part, *scaled(one, 1.0), *scaled(one, d_k**0.5)))
     with (RESULTS / "by_site.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["d_k", "site", "part", "ratio", "low", "high", "per_chain_rule", "low", "high"])
+        writer.writerow(["d_k", "site", "part", *NUMBERS])
         writer.writerows([*row[:3], *(f"{value:.6g}" for value in row[3:])] for row in rows)
     (RESULTS / "by_site.md").write_text(f"{by_site(rows)}\n\n{through_what(text)}\n")
     draw(rows)
@@ -157,9 +158,7 @@ def draw(rows: list[tuple]) -> None:
                 label=str(site),
             )
             for row in mine:
-                axes.plot(
-                    [row[0]] * 2, row[7:9], color=COLORS[site], linewidth=3, alpha=0.4, solid_capstyle="butt"
-                )
+                interval(axes, [row[0]] * 2, row[7:9], COLORS[site])
         axes.set(xscale="log", yscale="log", xlabel="d_k")
         axes.set_xticks(SIZES, [str(size) for size in SIZES])
         axes.minorticks_off()

@@ -32,9 +32,7 @@ def group_peak(group: int) -> float:
     found = [0.0]
     for folder in PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
-            _, _, fields = (
-                (folder / "stat").read_text().rpartition(")")
-            )  # the name before it may hold anything
+            fields = (folder / "stat").read_text().rpartition(")")[2]  # the name before it may hold anything
             if int(fields.split()[2]) == group:
                 found.append(_largest(folder))
     return max(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.errors import UserError
-from attnlab.report.paper import INK, MUTED, picture, plain, pyplot, save
+from attnlab.report.paper import INK, MUTED, interval, picture, plain, pyplot, save
 from attnlab.report.table_csv import PREFIX, TEACHER, Arm, Mark, bleu_of, read
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ def _mark(
     if mark is None or not math.isfinite(mark.mean):
         return
     if mark.low is not None and mark.high is not None:
-        axes.plot(
-            [mark.low, mark.high], [row, row], color=color, linewidth=3, solid_capstyle="butt", alpha=0.5
-        )
+        interval(axes, [mark.low, mark.high], [row, row], color, alpha=0.5)
     axes.plot([mark.mean], [row], symbol, color=color, markerfacecolor=face, markersize=5.5, clip_on=False)
     if text:
         axes.annotate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,6 +50,11 @@ def plain(axes: Axes, lines: Literal["x", "y"]) -> None:
         label.set(size=9, color=INK)
     axes.grid(axis=lines, color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
+
+
+def interval(axes: Axes, x: Sequence[float], y: Sequence[float], color: str, alpha: float = 0.4) -> None:
+    """A broad pale line from (x[0], y[0]) to (x[1], y[1]), behind a mean."""
+    axes.plot(x, y, color=color, linewidth=3, solid_capstyle="butt", alpha=alpha)
 
 
 def save(figure: Any, path: Path) -> None:

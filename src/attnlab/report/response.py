@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.errors import UserError
-from attnlab.report.paper import INK, MUTED, picture, plain, pyplot, save
+from attnlab.report.paper import INK, MUTED, interval, picture, plain, pyplot, save
 from attnlab.report.table_csv import PREFIX, Arm, Mark, bleu_of, read
 
 if TYPE_CHECKING:
@@ -116,11 +116,4 @@ def _line(axes: Axes, line: Line, metric: str, sign: int, color: str, symbol: st
     )  # type: ignore[arg-type]
     for place, mark in zip(places, marks, strict=True):
         if mark is not None and mark.low is not None and mark.high is not None:
-            axes.plot(
-                [place, place],
-                [mark.low, mark.high],
-                color=color,
-                linewidth=3,
-                alpha=0.4,
-                solid_capstyle="butt",
-            )
+            interval(axes, [place, place], [mark.low, mark.high], color)
