@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 from attnlab.config import Precision
 from attnlab.errors import UserError
+
+# By default both caches keep 1,024, which takes over 2 GB on text of many lengths and is slower (docs/performance.md).
+KERNELS = 64
+
+
+def bound_kernels() -> None:
+    """Keep the last KERNELS of the kernels that oneDNN compiles on a CPU for each shape of a half-precision product.
+
+    oneDNN and the layer between it and torch have a cache each, and read its size once, at the first such product of
+    the process. What the user's environment says stands.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, str(KERNELS))
 
 
 def pick_device(name: str) -> torch.device:

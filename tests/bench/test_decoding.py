@@ -4,16 +4,19 @@ from dataclasses import replace
 
 import pytest
 import torch
-from small_work import job
+from small_work import job, small
+from torch.utils.flop_counter import FlopCounterMode
 
-from attnlab.bench.children import decode_marian, decode_ours, probe_cost
+from attnlab.bench.children import decode_limit, decode_marian, decode_ours, probe_cost
 from attnlab.bench.children.decode_ours import never_end
 from attnlab.bench.rounds import Spread
 from attnlab.bench.sections.probes import share
 from attnlab.bench.systems.ours import ready
+from attnlab.compose import load
 from attnlab.config import Protocol
 from attnlab.data.tokenizer import EOS
 from attnlab.measure.decode import decode
+from attnlab.model.initialise import build
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,36 @@ def test_ours_says_a_speed_for_each_protocol_and_kind_of_length(tmp_path):
     assert values.keys() == names | {"sentences"}
     assert values["sentences"] == 20
     assert all(value > 0 for value in values.values())
+
+
+def test_the_limit_of_decoding_has_the_operations_that_torch_counts(tmp_path):
+    """Of the model's own forward pass, where a query multiplies all keys and not only those before it."""
+    work, sentences, source, target, vocabulary = small(tmp_path), 3, 7, 5, 50
+    config = load(work.overrides("fp32", 1, 2))
+    model = build(config.model, config.attention, vocabulary, 1).eval()
+    draw = torch.Generator().manual_seed(1)
+    src, tgt_in = (
+        torch.randint(EOS + 1, vocabulary, (sentences, n), generator=draw) for n in (source, target)
+    )
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(src, tgt_in)
+    future = work.layers * sentences * 2 * 2 * work.d_model * target * (target - 1) // 2
+    listed = decode_limit.products(work, sentences, source, target, vocabulary)
+    assert sum(product.flops for product in listed) == counter.get_total_flops() - future
+
+
+@pytest.mark.parametrize("product", [decode_limit.Product(1, 6, 4, 5), decode_limit.Product(4, 1, 7, 2)])
+def test_a_product_of_the_limit_is_timed_as_it_is_counted(product):
+    call = decode_limit.prepared(product, torch.float32)
+    with FlopCounterMode(display=False) as counter:
+        call()
+    assert counter.get_total_flops() == product.flops
+
+
+def test_the_limit_of_decoding_is_a_speed(tmp_path):
+    values = decode_limit.measure(job(tmp_path))
+    assert values["sentences"] == 20
+    assert values["cached/forced"] > 0
 
 
 def test_marian_generates_lengths_that_it_is_forced_to(tmp_path, monkeypatch):

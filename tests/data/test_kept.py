@@ -35,6 +35,13 @@ def test_other_code_of_the_grammar_draws_anew(tmp_path: Path, monkeypatch: pytes
     assert len(list((tmp_path / "grammar").glob("[0-9a-f]*[0-9a-f]"))) == 2
 
 
+def test_one_text_is_parsed_once_in_a_process(tmp_path: Path) -> None:
+    """A worker makes many runs, and reading 20,000 kept sentences takes a second."""
+    first = kept_grammar(1, {"train": 3}, tmp_path)
+    assert kept_grammar(1, {"train": 3}, tmp_path) is first
+    assert kept_grammar(2, {"train": 3}, tmp_path) != first
+
+
 def test_kept_ids_are_those_of_encode_and_lie_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

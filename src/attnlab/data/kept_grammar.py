@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from attnlab.data.cache import SEAL, make_once, sealed, whole
 
@@ -25,7 +28,7 @@ def _read_code() -> str:
 CODE = _read_code()
 
 
-def kept_grammar(seed: int, sizes: dict[str, int], cache: Path | None) -> dict[str, list[Kept]]:
+def kept_grammar(seed: int, sizes: dict[str, int], cache: Path | None) -> Mapping[str, Sequence[Kept]]:
     """`grammar.generate` without antecedents, kept under `cache` by what decides it: seed, sizes and the grammar's code."""
 
     def make() -> bytes:
@@ -42,8 +45,15 @@ def kept_grammar(seed: int, sizes: dict[str, int], cache: Path | None) -> dict[s
     else:
         key = hashlib.sha256(f"{CODE} {seed} {list(sizes.items())}".encode()).hexdigest()
         content = make_once(cache / "grammar" / key[:16], make, whole, WAIT)
-    splits = json.loads(content[SEAL:])
-    return {
-        name: [(src, tgt, tuple((i, j) for i, j in alignment)) for src, tgt, alignment in pairs]
-        for name, pairs in splits.items()
-    }
+    return _parsed(content)
+
+
+@functools.lru_cache(maxsize=1)  # a second each time, in a worker that makes many runs of one text
+def _parsed(content: bytes) -> Mapping[str, Sequence[Kept]]:
+    """By its bytes, so that a file made anew is read anew; nothing in it can be changed."""
+    return MappingProxyType(
+        {
+            name: tuple((src, tgt, tuple((i, j) for i, j in alignment)) for src, tgt, alignment in pairs)
+            for name, pairs in json.loads(content[SEAL:]).items()
+        }
+    )

@@ -16,7 +16,7 @@ import torch
 
 from attnlab.config import Config, Precision
 from attnlab.data.batching import Batch, Encoded, collate, epoch_batches
-from attnlab.device import autocast
+from attnlab.device import autocast, bound_kernels
 from attnlab.errors import UserError
 from attnlab.model.transformer import Transformer
 from attnlab.streams import stream_seed
@@ -90,6 +90,7 @@ class Trainer:
     """One model, its optimiser and its place in the data."""
 
     def __init__(self, model: Transformer, data: Encoded, config: Config, device: torch.device) -> None:
+        bound_kernels()
         train = config.train
         self.model, self.data, self.config, self.device = model, data, config, device
         self.optimizer = torch.optim.AdamW(

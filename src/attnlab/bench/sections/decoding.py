@@ -1,4 +1,4 @@
-"""Greedy decoding, sentences a second: both protocols, beside Hugging Face's generate."""
+"""Greedy decoding, sentences a second: both protocols, beside Hugging Face's generate and the products alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from attnlab.bench.report import Table, Value
 from attnlab.bench.rounds import Child, measure, problem_of, ratio, series, spread
 from attnlab.bench.work import Job
 
-OURS, MARIAN = "attnlab.bench.children.decode_ours", "attnlab.bench.children.decode_marian"
+LIMIT = "matrix products alone"
+MODULES = {"ours": "attnlab.bench.children.decode_ours", "marian": "attnlab.bench.children.decode_marian",
+           LIMIT: "attnlab.bench.children.decode_limit"}  # fmt: skip
 ASKED = {"ours": [(p, n) for n in ("forced", "natural") for p in ("cached", "prefix")],
-         "marian": [("cached", n) for n in ("forced", "natural")]}  # fmt: skip
+         "marian": [("cached", n) for n in ("forced", "natural")],
+         LIMIT: [("cached", "forced")]}  # fmt: skip
 
 
 def run(options: Options) -> Table:
@@ -20,28 +23,28 @@ def run(options: Options) -> Table:
     cells = [
         (name, replace(job, settings=options.overrides if name == "ours" else ()))
         for job in options.jobs()
-        for name in names
+        for name in [*names, LIMIT]
     ]
     children = [
-        Child(f"decoding {name} {job.precision} {job.threads} {job.environment}", OURS if name == "ours" else MARIAN, job)
+        Child(f"decoding {name} {job.precision} {job.threads} {job.environment}", MODULES[name], job)
         for name, job in cells
-    ]  # fmt: skip
+    ]
     rows: list[dict[str, Value]] = []
     measured = measure(children, options.rounds)
-    generate = {
-        where(job): ended for (name, job), ended in zip(cells, measured, strict=True) if name == "marian"
-    }
+    by_name = {(name, where(job)): ended for (name, job), ended in zip(cells, measured, strict=True)}
     for (name, job), ended in zip(cells, measured, strict=True):
         for protocol, lengths in ASKED[name]:
             speed = series(ended, f"{protocol}/{lengths}")
             cached = series(ended, f"cached/{lengths}")
+            generate, limit = by_name.get(("marian", where(job))), by_name[LIMIT, where(job)]
             rows.append(
                 {
                     "system": name, "precision": job.precision, "threads": job.threads,
                     "environment": job.environment.value, "protocol": protocol, "lengths": lengths,
                     "sentences/s": problem_of(ended) or spread(speed),
                     "cached / it": ratio(cached, speed) if name == "ours" else None,
-                    "it / generate": ratio(speed, series(generate[where(job)], f"cached/{lengths}")) if generate else None,
+                    "it / generate": ratio(speed, series(generate, f"cached/{lengths}")) if generate and name != LIMIT else None,
+                    "share of the limit": ratio(speed, series(limit, f"cached/{lengths}")) if lengths == "forced" else None,
                 }
             )  # fmt: skip
     return Table("decoding", "Decoding", _note(options), rows)
@@ -57,6 +60,7 @@ def _note(options: Options) -> str:
         "Greedy, the first 1,000 test sentences, 64 a batch, random weights. `forced`: each translation has exactly 16 pieces; "
         "`natural`: as many as its source. `prefix` runs the decoder on the whole prefix at each step, `cached` on the new "
         "position alone. Hugging Face: `generate` with its cache, weights in bf16 where bf16 is asked for, batches sorted by "
-        "length and, for natural lengths, as long as their longest source. "
+        "length and, for natural lengths, as long as their longest source. `matrix products alone`: those of cached decoding at "
+        "the forced length, which no system can undercut. "
         f"Median [lowest, highest] of {options.rounds} rounds, a fresh process each."
     )
