@@ -150,12 +150,14 @@ def test_memory_is_told_by_quarters_of_the_steps(tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_counts_runs_an_hour(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "RUNS", 2)
-    monkeypatch.setattr(sweep, "STEPS", 12)
+    monkeypatch.setattr(sweep, "LENGTHS", {12: 2})
     one, two = sweep.run(
         options(tmp_path, overrides=("data.train_pairs=300", "data.tokenizer.vocab_size=300", "track=none"))
     ).rows
-    assert (one["workers"], two["workers"]) == (1, 2)
+    assert [(row["steps a run"], row["runs"], row["workers"]) for row in (one, two)] == [
+        (12, 2, 1),
+        (12, 2, 2),
+    ]
     assert two["over 1 worker"].median == pytest.approx(two["runs/h"].median / one["runs/h"].median)
     assert one["beside it s a run"].median > 0
     assert one["training s a run"].median > 0

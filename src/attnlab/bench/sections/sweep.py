@@ -11,44 +11,49 @@ from attnlab.bench.spawn import run_child
 from attnlab.bench.work import Job
 
 MODULE = "attnlab.bench.children.sweep_runs"
-RUNS, WORKERS = 4, (1, 2)
-STEPS = 100
+WORKERS = (1, 2)
+LENGTHS = {100: 4, 1000: 2}  # steps of a run: runs. Of seconds, where all overhead shows, and of a minute
 
 
 def run(options: Options) -> Table:
-    """A row for each number of workers."""
-    job = Job(options.work, steps=STEPS)
-    jobs = [replace(job, settings=(str(RUNS), str(workers), *options.overrides)) for workers in WORKERS]
+    """A row for each length of a run and number of workers."""
+    jobs = [
+        Job(options.work, steps=steps, settings=(str(runs), str(workers), *options.overrides))
+        for steps, runs in LENGTHS.items()
+        for workers in WORKERS
+    ]
     # the tokenizer of the nano runs, made once by any study
-    run_child(MODULE, replace(job, steps=11, settings=("1", "1", *options.overrides)))
-    children = [
-        Child(f"sweep, {workers} workers", MODULE, job) for workers, job in zip(WORKERS, jobs, strict=True)
-    ]
+    run_child(MODULE, replace(jobs[0], steps=11, settings=("1", "1", *options.overrides)))
+    children = [Child(f"sweep, {job.steps} steps, {job.settings[1]} workers", MODULE, job) for job in jobs]
     ended = measure(children, options.rounds)
-    walls: list[list[float | None]] = [
-        [None if one is None or one.problem else one.seconds for one in each] for each in ended
-    ]
     rows: list[dict[str, Value]] = []
-    for workers, each, wall in zip(WORKERS, ended, walls, strict=True):
+    alone: list[float | None] = []
+    for job, each in zip(jobs, ended, strict=True):
+        runs, workers = int(job.settings[0]), int(job.settings[1])
+        wall = [None if one is None or one.problem else one.seconds for one in each]
+        if workers == 1:
+            alone = wall
         training = series(each, "training")
         beside = [
-            None if whole is None or inside is None else whole * workers / RUNS - inside
+            None if whole is None or inside is None else whole * workers / runs - inside
             for whole, inside in zip(wall, training, strict=True)
         ]
         rows.append(
             {
+                "steps a run": job.steps,
+                "runs": runs,
                 "workers": workers,
                 "runs/h": problem_of(each)
-                or spread(None if whole is None else 3600 * RUNS / whole for whole in wall),
-                "over 1 worker": ratio(walls[0], wall),
+                or spread([None if whole is None else 3600 * runs / whole for whole in wall]),
+                "over 1 worker": ratio(alone, wall),
                 "training s a run": spread(training),
                 "beside it s a run": spread(beside),
                 "W&B records": "yes" if any(series(each, "tracked")) else "no",
             }
         )
     note = (
-        f"{RUNS} nano runs of {STEPS} steps on the embedded corpus, 64 dev and 16 test sentences, from the command to its end; "
-        "tokenizer in the cache. `beside it`: a worker's time a run less the seconds of its training steps, so start of the "
-        "process, text, probes, scoring and records."
+        "Nano runs on the embedded corpus, 64 dev and 16 test sentences, from the command to its end; tokenizer in the cache. "
+        "`beside it`: a worker's time a run less the seconds of its training steps, so start of the process (once a worker), "
+        "text, probes, scoring and records."
     )
     return Table("sweep", "Sweeps", note, rows)
