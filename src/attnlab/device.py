@@ -13,14 +13,20 @@ from attnlab.errors import UserError
 KERNELS = 64
 
 
-def bound_kernels() -> None:
-    """Keep the last KERNELS of the kernels that oneDNN compiles on a CPU for each shape of a half-precision product.
+def bound_kernels(precision: Precision, device: torch.device) -> None:
+    """Keep the last KERNELS of the kernels that oneDNN compiles for each shape of a product in half precision on a CPU.
 
-    oneDNN and the layer between it and torch have a cache each, and read its size once, at the first such product of
-    the process. What the user's environment says stands.
+    oneDNN and the layer between it and torch have a cache each and read its size once, at the first product that
+    goes through them: a size set later is not seen. It holds for the whole process, in which such a training bounds it;
+    what the user's environment says stands.
     """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, str(KERNELS))
+    if device.type != "cpu" or precision is Precision.fp32:
+        return
+    if (
+        "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ
+    ):  # the older name of the first, which the newer one hides
+        os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))
+    os.environ.setdefault("LRU_CACHE_CAPACITY", str(KERNELS))
 
 
 def pick_device(name: str) -> torch.device:

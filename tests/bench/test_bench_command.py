@@ -10,6 +10,7 @@ from attnlab.bench import arguments, command
 from attnlab.bench.options import Options, Section
 from attnlab.bench.rounds import Spread
 from attnlab.bench.sections import gpu, memory, sweep, training
+from attnlab.bench.spawn import Ended
 from attnlab.bench.systems import Builtin, builtin, peer
 from attnlab.bench.work import Environment
 from attnlab.cli import main
@@ -148,6 +149,42 @@ def test_memory_is_told_by_quarters_of_the_steps(tmp_path):
     assert row["4/4 over 2/4"].median == pytest.approx(peaks[3] / peaks[1])
 
 
+def test_workers_are_compared_over_runs_of_one_length(tmp_path, monkeypatch):
+    walls = {
+        ("10", 1): 40.0,
+        ("10", 2): 25.0,
+        ("90", 1): 200.0,
+        ("90", 2): 110.0,
+    }  # seconds of the whole sweep
+
+    def measured(children, rounds):
+        return [
+            [
+                Ended(
+                    {"training": 9.0, "tracked": 0.0},
+                    None,
+                    0.0,
+                    walls[str(child.job.steps), int(child.job.settings[1])],
+                )
+            ]
+            for child in children
+        ]
+
+    monkeypatch.setattr(sweep, "LENGTHS", {10: 4, 90: 2})
+    monkeypatch.setattr(sweep, "run_child", lambda *_: None)
+    monkeypatch.setattr(sweep, "measure", measured)
+    rows = sweep.run(options(tmp_path)).rows
+    assert [row["runs"] for row in rows] == [4, 4, 2, 2]
+    assert [row["over 1 worker"].median for row in rows] == [1, 40 / 25, 1, 200 / 110]
+    assert [row["runs/h"].median for row in rows] == [
+        3600 * 4 / 40,
+        3600 * 4 / 25,
+        3600 * 2 / 200,
+        3600 * 2 / 110,
+    ]
+    assert [row["beside it s a run"].median for row in rows] == [1, 25 * 2 / 4 - 9, 91, 101]
+
+
 @pytest.mark.slow
 def test_a_sweep_counts_runs_an_hour(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "LENGTHS", {12: 2})
@@ -173,6 +210,10 @@ def test_the_verb_prints_json_and_writes_the_document(tmp_path, capsys, monkeypa
     (section,) = made["sections"]
     assert section["name"] == "decoding"
     assert {row["protocol"] for row in section["rows"]} == {"cached", "prefix"}
+    shares = {(row["system"], row["lengths"]): row["share of the cached limit"] for row in section["rows"]}
+    assert shares["matrix products alone", "forced"]["median"] == 1
+    assert 0 < shares["ours", "forced"]["median"] < 1
+    assert shares["ours", "natural"] is None
     assert "<!-- bench:decoding -->\n### Decoding" in document.read_text()
 
 

@@ -36,7 +36,7 @@ def test_other_code_of_the_grammar_draws_anew(tmp_path: Path, monkeypatch: pytes
 
 
 def test_one_text_is_parsed_once_in_a_process(tmp_path: Path) -> None:
-    """A worker makes many runs, and reading 20,000 kept sentences takes a second."""
+    """A worker makes many runs of one text."""
     first = kept_grammar(1, {"train": 3}, tmp_path)
     assert kept_grammar(1, {"train": 3}, tmp_path) is first
     assert kept_grammar(2, {"train": 3}, tmp_path) != first

@@ -90,8 +90,8 @@ class Trainer:
     """One model, its optimiser and its place in the data."""
 
     def __init__(self, model: Transformer, data: Encoded, config: Config, device: torch.device) -> None:
-        bound_kernels()
         train = config.train
+        bound_kernels(train.precision, device)
         self.model, self.data, self.config, self.device = model, data, config, device
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=0.0, betas=(train.betas[0], train.betas[1]), eps=train.eps, weight_decay=train.weight_decay,

@@ -2,7 +2,8 @@
 
 No embedding, softmax, norm, choice of a token or copying of caches: whatever a system does, it does these products, of
 the encoder once and of the decoder for one position a step. Their operands are there before the clock starts and
-stay in place.
+stay in place. Each attention is two products over exactly the keys that there are; a system whose attention is one
+kernel, or whose keys are filled up to whole registers, may save a part of those, which are few.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ def never_end(model: Transformer) -> None:
 def measure(job: Job) -> Values:
     """Sentences a second, `<protocol>/<lengths>`; natural: as many pieces as the source has."""
     prepare_torch(job)
-    run = ready(job, 2, job.settings)
+    run = ready(
+        replace(job, precision="fp32"), 2, job.settings
+    )  # a bf16 training would bound oneDNN's caches
     model, sources = run.trainer.model, run.text.test.src[:SENTENCES]
     never_end(model)
     base = replace(run.config.decode, beam=1, batch_sentences=BATCH)

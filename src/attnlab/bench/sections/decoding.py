@@ -44,7 +44,7 @@ def run(options: Options) -> Table:
                     "sentences/s": problem_of(ended) or spread(speed),
                     "cached / it": ratio(cached, speed) if name == "ours" else None,
                     "it / generate": ratio(speed, series(generate, f"cached/{lengths}")) if generate and name != LIMIT else None,
-                    "share of the limit": ratio(speed, series(limit, f"cached/{lengths}")) if lengths == "forced" else None,
+                    "share of the cached limit": ratio(speed, series(limit, f"cached/{lengths}")) if lengths == "forced" else None,
                 }
             )  # fmt: skip
     return Table("decoding", "Decoding", _note(options), rows)
@@ -61,6 +61,6 @@ def _note(options: Options) -> str:
         "`natural`: as many as its source. `prefix` runs the decoder on the whole prefix at each step, `cached` on the new "
         "position alone. Hugging Face: `generate` with its cache, weights in bf16 where bf16 is asked for, batches sorted by "
         "length and, for natural lengths, as long as their longest source. `matrix products alone`: those of cached decoding at "
-        "the forced length, which no system can undercut. "
+        "the forced length, by torch's default. "
         f"Median [lowest, highest] of {options.rounds} rounds, a fresh process each."
     )

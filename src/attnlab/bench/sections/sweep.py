@@ -53,7 +53,7 @@ def run(options: Options) -> Table:
         )
     note = (
         "Nano runs on the embedded corpus, 64 dev and 16 test sentences, from the command to its end; tokenizer in the cache. "
-        "`beside it`: a worker's time a run less the seconds of its training steps, so start of the process (once a worker), "
-        "text, probes, scoring and records."
+        "`beside it`: a worker's time a run less the seconds of its training steps, so text, probes, scoring and "
+        "records, and its share of the start of the process: each worker starts once, and makes runs / workers of them."
     )
     return Table("sweep", "Sweeps", note, rows)
