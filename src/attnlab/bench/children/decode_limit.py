@@ -8,7 +8,6 @@ kernel, or whose keys are filled up to whole registers, may save a part of those
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import torch
 from attnlab.bench.child import Values, main
 from attnlab.bench.children.decode_ours import BATCH, FORCED, SENTENCES
 from attnlab.bench.environment import prepare_torch
+from attnlab.bench.systems.limit import seconds_of
 from attnlab.bench.work import Job, Work
 
 
@@ -85,13 +85,7 @@ def measure(job: Job) -> Values:
     for start in range(0, len(lengths), BATCH):
         batch = lengths[start : start + BATCH]
         listed = products(job.work, len(batch), sum(batch) // len(batch), FORCED, text.tokenizer.vocab_size)
-        calls = {product: prepared(product, dtype) for product in set(listed)}
-        for call in calls.values():  # a kernel for a shape is made when it is met first
-            call()
-        began = time.perf_counter()
-        for product in listed:
-            calls[product]()
-        seconds += time.perf_counter() - began
+        seconds += seconds_of(listed, lambda product: prepared(product, dtype))
     return {"sentences": len(lengths), "cached/forced": len(lengths) / seconds}
 
 

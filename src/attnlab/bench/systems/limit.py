@@ -9,8 +9,9 @@ Shapes: B sentences, S source positions, T target positions, H heads, D width, F
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from attnlab.bench.child import Values, main
 from attnlab.bench.environment import TRUE_FP32, fp32_by_onednn
 from attnlab.bench.work import Job, Work
 from attnlab.errors import UserError
+
+P = TypeVar("P")  # a product, equal where its shape is
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,17 @@ def prepared(product: Product, dtype: torch.dtype) -> Callable[[], None]:
             return attend
 
 
+def seconds_of(listed: Sequence[P], prepare: Callable[[P], Callable[[], None]]) -> float:
+    """Of all products in their order, equal ones sharing operands."""
+    calls = {product: prepare(product) for product in set(listed)}
+    for call in calls.values():  # oneDNN makes a kernel for a shape when it meets it first
+        call()
+    began = time.perf_counter()
+    for product in listed:
+        calls[product]()
+    return time.perf_counter() - began
+
+
 def shapes(job: Job) -> Iterator[tuple[Shape, int]]:
     """The batches of our own training, in its order, with the size of the vocabulary."""
     from attnlab.bench.systems.ours import ready
@@ -149,17 +163,11 @@ def measure(job: Job) -> Values:
     tokens, flops, seconds = 0, 0, 0.0
     for number, (shape, vocab_size) in enumerate(shapes(job)):
         listed = products(job.work, shape, vocab_size)
-        calls = {product: prepared(product, dtype) for product in set(listed)}
-        for call in calls.values():  # oneDNN makes a kernel for a shape when it meets it first
-            call()
-        began = time.perf_counter()
-        for product in listed:
-            calls[product]()
-        ended = time.perf_counter()
+        spent = seconds_of(listed, lambda product: prepared(product, dtype))
         if number >= job.warmup:
             tokens += shape.tokens
             flops += sum(product.flops for product in listed)
-            seconds += ended - began
+            seconds += spent
     return {"tokens_per_second": tokens / seconds, "gflop_per_second": flops / seconds / 1e9}
 
 
