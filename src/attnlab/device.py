@@ -22,9 +22,8 @@ def bound_kernels(precision: Precision, device: torch.device) -> None:
     """
     if device.type != "cpu" or precision is Precision.fp32:
         return
-    if (
-        "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ
-    ):  # the older name of the first, which the newer one hides
+    # The older name of the first of the two, which the newer one would hide.
+    if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))
     os.environ.setdefault("LRU_CACHE_CAPACITY", str(KERNELS))
 

@@ -150,25 +150,12 @@ def test_memory_is_told_by_quarters_of_the_steps(tmp_path):
 
 
 def test_workers_are_compared_over_runs_of_one_length(tmp_path, monkeypatch):
-    walls = {
-        ("10", 1): 40.0,
-        ("10", 2): 25.0,
-        ("90", 1): 200.0,
-        ("90", 2): 110.0,
-    }  # seconds of the whole sweep
+    # seconds of a whole sweep, by steps a run and workers
+    walls = {(10, 1): 40.0, (10, 2): 25.0, (90, 1): 200.0, (90, 2): 110.0}
 
     def measured(children, rounds):
-        return [
-            [
-                Ended(
-                    {"training": 9.0, "tracked": 0.0},
-                    None,
-                    0.0,
-                    walls[str(child.job.steps), int(child.job.settings[1])],
-                )
-            ]
-            for child in children
-        ]
+        seconds = [walls[child.job.steps, int(child.job.settings[1])] for child in children]
+        return [[Ended({"training": 9.0, "tracked": 0.0}, None, 0.0, wall)] for wall in seconds]
 
     monkeypatch.setattr(sweep, "LENGTHS", {10: 4, 90: 2})
     monkeypatch.setattr(sweep, "run_child", lambda *_: None)
@@ -176,12 +163,8 @@ def test_workers_are_compared_over_runs_of_one_length(tmp_path, monkeypatch):
     rows = sweep.run(options(tmp_path)).rows
     assert [row["runs"] for row in rows] == [4, 4, 2, 2]
     assert [row["over 1 worker"].median for row in rows] == [1, 40 / 25, 1, 200 / 110]
-    assert [row["runs/h"].median for row in rows] == [
-        3600 * 4 / 40,
-        3600 * 4 / 25,
-        3600 * 2 / 200,
-        3600 * 2 / 110,
-    ]
+    hourly = [3600 * 4 / 40, 3600 * 4 / 25, 3600 * 2 / 200, 3600 * 2 / 110]
+    assert [row["runs/h"].median for row in rows] == hourly
     assert [row["beside it s a run"].median for row in rows] == [1, 25 * 2 / 4 - 9, 91, 101]
 
 
@@ -191,10 +174,8 @@ def test_a_sweep_counts_runs_an_hour(tmp_path, monkeypatch):
     one, two = sweep.run(
         options(tmp_path, overrides=("data.train_pairs=300", "data.tokenizer.vocab_size=300", "track=none"))
     ).rows
-    assert [(row["steps a run"], row["runs"], row["workers"]) for row in (one, two)] == [
-        (12, 2, 1),
-        (12, 2, 2),
-    ]
+    cells = [(row["steps a run"], row["runs"], row["workers"]) for row in (one, two)]
+    assert cells == [(12, 2, 1), (12, 2, 2)]
     assert two["over 1 worker"].median == pytest.approx(two["runs/h"].median / one["runs/h"].median)
     assert one["beside it s a run"].median > 0
     assert one["training s a run"].median > 0

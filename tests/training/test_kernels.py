@@ -60,9 +60,9 @@ def test_products_of_many_shapes_take_no_more_and_more_memory():
 @pytest.mark.parametrize(
     ("precision", "users", "bound"),
     [
-        ("bf16", {}, {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}),
-        ("bf16", {"LRU_CACHE_CAPACITY": "7"}, {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "7"}),
-        ("bf16", {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7"}, {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7", "LRU_CACHE_CAPACITY": "64"}),
+        ("bf16", {}, {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": str(KERNELS), "LRU_CACHE_CAPACITY": str(KERNELS)}),
+        ("bf16", {"LRU_CACHE_CAPACITY": "7"}, {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": str(KERNELS), "LRU_CACHE_CAPACITY": "7"}),
+        ("bf16", {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7"}, {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7", "LRU_CACHE_CAPACITY": str(KERNELS)}),
         ("fp32", {}, {}),
     ],
 )  # fmt: skip

@@ -48,7 +48,7 @@ def kept_grammar(seed: int, sizes: dict[str, int], cache: Path | None) -> Mappin
     return _parsed(content)
 
 
-@functools.lru_cache(maxsize=1)  # a worker makes many runs of one text; some 30 MB, as any run holds them
+@functools.lru_cache(maxsize=1)  # a worker makes many runs of one text, and each of them holds it anyway
 def _parsed(content: bytes) -> Mapping[str, Sequence[Kept]]:
     """By its bytes, so that a file made anew is read anew; nothing in it can be changed."""
     return MappingProxyType(

@@ -39,9 +39,8 @@ def never_end(model: Transformer) -> None:
 def measure(job: Job) -> Values:
     """Sentences a second, `<protocol>/<lengths>`; natural: as many pieces as the source has."""
     prepare_torch(job)
-    run = ready(
-        replace(job, precision="fp32"), 2, job.settings
-    )  # a bf16 training would bound oneDNN's caches
+    # Set up as an fp32 training, whatever the precision of decoding: a bf16 one would bound oneDNN's caches.
+    run = ready(replace(job, precision="fp32"), 2, job.settings)
     model, sources = run.trainer.model, run.text.test.src[:SENTENCES]
     never_end(model)
     base = replace(run.config.decode, beam=1, batch_sentences=BATCH)

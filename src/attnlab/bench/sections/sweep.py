@@ -17,22 +17,25 @@ LENGTHS = {100: 4, 1000: 2}  # steps of a run: runs. Of seconds, where all overh
 
 def run(options: Options) -> Table:
     """A row for each length of a run and number of workers."""
+    cells = [(steps, runs, workers) for steps, runs in LENGTHS.items() for workers in WORKERS]
     jobs = [
         Job(options.work, steps=steps, settings=(str(runs), str(workers), *options.overrides))
-        for steps, runs in LENGTHS.items()
-        for workers in WORKERS
+        for steps, runs, workers in cells
     ]
     # the tokenizer of the nano runs, made once by any study
     run_child(MODULE, replace(jobs[0], steps=11, settings=("1", "1", *options.overrides)))
-    children = [Child(f"sweep, {job.steps} steps, {job.settings[1]} workers", MODULE, job) for job in jobs]
-    ended = measure(children, options.rounds)
+    children = [
+        Child(f"sweep, {steps} steps, {workers} workers", MODULE, job)
+        for (steps, _, workers), job in zip(cells, jobs, strict=True)
+    ]
+    measured = dict(zip(cells, measure(children, options.rounds), strict=True))
+    walls = {
+        cell: [None if one is None or one.problem else one.seconds for one in each]
+        for cell, each in measured.items()
+    }
     rows: list[dict[str, Value]] = []
-    alone: list[float | None] = []
-    for job, each in zip(jobs, ended, strict=True):
-        runs, workers = int(job.settings[0]), int(job.settings[1])
-        wall = [None if one is None or one.problem else one.seconds for one in each]
-        if workers == 1:
-            alone = wall
+    for (steps, runs, workers), each in measured.items():
+        wall = walls[steps, runs, workers]
         training = series(each, "training")
         beside = [
             None if whole is None or inside is None else whole * workers / runs - inside
@@ -40,12 +43,12 @@ def run(options: Options) -> Table:
         ]
         rows.append(
             {
-                "steps a run": job.steps,
+                "steps a run": steps,
                 "runs": runs,
                 "workers": workers,
                 "runs/h": problem_of(each)
                 or spread([None if whole is None else 3600 * runs / whole for whole in wall]),
-                "over 1 worker": ratio(alone, wall),
+                "over 1 worker": ratio(walls[steps, runs, 1], wall),
                 "training s a run": spread(training),
                 "beside it s a run": spread(beside),
                 "W&B records": "yes" if any(series(each, "tracked")) else "no",
