@@ -9,6 +9,7 @@ from collections import defaultdict
 import pytest
 from made_runs import lab, losses, write
 from scipy import stats
+from waiting import becomes
 
 from attnlab.report.command import live
 from attnlab.report.html import page as html_page
@@ -139,8 +140,7 @@ def test_curves_are_of_the_runs_that_are_left(page):
     cells = "[...new Set(document.querySelector('#curves .plot').data.filter((t) => t.customdata).map((t) => t.customdata[0][0]))]"
     assert len(page.evaluate(cells)) == 3
     page.locator("#filter").fill("attention.name=zero_fill")
-    page.wait_for_timeout(300)
-    assert page.evaluate(cells) == [2]  # the colour that it had among all
+    assert becomes(lambda: page.evaluate(cells), [2])  # the colour that it had among all
 
 
 def test_a_run_in_the_table_is_highlighted_in_the_curves(page):
@@ -149,11 +149,8 @@ def test_a_run_in_the_table_is_highlighted_in_the_curves(page):
     run = ids(page)[0]
     page.locator("#runs tbody th button").first.click()
     assert page.locator("#runs tr.on").count() == 1
-    page.wait_for_timeout(200)
-    widths = page.evaluate(
-        f"document.querySelector('#curves .plot').data.filter((t) => t.customdata?.[0][1] === '{run}').map((t) => t.line.width)"
-    )
-    assert widths == [3]
+    widths = f"document.querySelector('#curves .plot').data.filter((t) => t.customdata?.[0][1] === '{run}').map((t) => t.line.width)"
+    assert becomes(lambda: page.evaluate(widths), [3])
 
 
 def test_states_and_reasons(open_page, tmp_path):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_runs import TGT, corpus_of, lab, write
+from waiting import drawn
 
 from attnlab.report.html import page as html_page
 from attnlab.report.runs import Reader
@@ -42,17 +43,8 @@ def hostile(tmp_path):
     return replace(made, study=replace(made.study, cells=cells, control=NAMES[0], base=base))
 
 
-def seen(page):
-    height = page.evaluate("document.documentElement.scrollHeight")
-    for y in range(0, height, 600):
-        page.evaluate(f"window.scrollTo(0, {y})")
-        page.wait_for_timeout(30)
-    page.wait_for_timeout(200)
-    return page
-
-
 def test_a_study_of_hostile_names(open_page, hostile):
-    page = seen(open_page(html_page(vars(study_page(hostile.study, hostile.overrides, [])), NAMES[1])))
+    page = drawn(open_page(html_page(vars(study_page(hostile.study, hostile.overrides, [])), NAMES[1])))
     assert page.evaluate("window.hit") is None
     assert page.locator("main script, main img, main b, main a").count() == 0
     assert page.title() == NAMES[1]
@@ -67,22 +59,20 @@ def test_a_study_of_hostile_names(open_page, hostile):
 
 
 def test_hover_and_labels_of_charts_are_text(open_page, hostile):
-    page = seen(open_page(html_page(vars(study_page(hostile.study, hostile.overrides, [])), "t")))
+    page = drawn(open_page(html_page(vars(study_page(hostile.study, hostile.overrides, [])), "t")))
     plot = page.locator("#leak .plot").first
-    plot.scroll_into_view_if_needed()
-    page.wait_for_timeout(200)
     labels = plot.locator(".textpoint text").evaluate_all("(all) => all.map((one) => one.textContent)")
     assert NAMES[1] in labels
     assert plot.locator("svg a, svg script, svg foreignObject, svg image").count() == 0
     plot.evaluate("(plot) => Plotly.Fx.hover(plot, [{curveNumber: 1, pointNumber: 0}])")
-    page.wait_for_timeout(200)
+    plot.locator(".hovertext").first.wait_for()
     hover = plot.locator(".hovertext").evaluate_all("(all) => all.map((one) => one.textContent).join()")
     assert NAMES[0] in hover
     assert page.evaluate("window.hit") is None
 
 
 def test_an_explorer_of_hostile_names(open_page, hostile):
-    page = seen(open_page(html_page(vars(Reader(hostile.output).page(NAMES[1])), NAMES[1])))
+    page = drawn(open_page(html_page(vars(Reader(hostile.output).page(NAMES[1])), NAMES[1])))
     assert page.evaluate("window.hit") is None
     assert page.locator("main script, main img, main b, main a").count() == 0
     shown = page.locator("#runs tbody td bdi").evaluate_all("(all) => all.map((one) => one.textContent)")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from made_runs import lab, write
+from waiting import becomes, drawn
 
 from attnlab.report.html import page as html_page
 from attnlab.report.study import study_page
@@ -31,19 +32,6 @@ PLOTS = ".js-plotly-plot"
 @pytest.fixture
 def page(open_page, study_html):
     return open_page(study_html)
-
-
-def scrolled(page):
-    """The page after every chart came into sight."""
-    height = page.evaluate("document.documentElement.scrollHeight")
-    for y in range(0, height, 600):
-        page.evaluate(f"window.scrollTo(0, {y})")
-        page.wait_for_timeout(30)
-    for plot in page.locator(
-        ".plot"
-    ).all():  # not wait_for_function: the page's policy forbids what it evaluates
-        plot.locator(".main-svg").first.wait_for()
-    return page
 
 
 def minus(text):
@@ -112,7 +100,7 @@ def test_a_column_sorts_down_up_and_back(page):
 
 
 def test_an_arm_is_highlighted_in_every_panel(page):
-    scrolled(page)
+    drawn(page)
     page.locator("#legend .arm", has_text="zero_fill").click()
     assert page.locator("#table tr.on th bdi").all_inner_texts() == ["zero_fill"]
     assert page.locator("#table tr.off").count() == 2
@@ -122,20 +110,22 @@ def test_an_arm_is_highlighted_in_every_panel(page):
     assert page.locator("#translations dd.on").count() == 1
     assert page.locator("#provenance tr.on").count() == 2
     faint = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--faint').trim()")
-    page.wait_for_timeout(100)
+    used = "(plot) => plot.data.filter((t) => t.customdata).map((t) => [t.customdata[0][0], [t.line?.color, t.marker?.color].flat()])"
     for plot in page.locator(PLOTS).all():  # in each chart the others are faint, and it is not
-        colors = plot.evaluate(
-            "(plot) => plot.data.filter((t) => t.customdata).map((t) => [t.customdata[0][0], [t.line?.color, t.marker?.color].flat().filter(Boolean)])"
-        )
-        assert any(cell != 2 for cell, _ in colors)
-        for cell, used in colors:
-            assert (faint in used) == (cell != 2)
+
+        def only_it_is_strong(plot=plot):
+            colors = plot.evaluate(used)
+            return {cell == 2 for cell, _ in colors} == {True, False} and all(
+                (faint in color) == (cell != 2) for cell, color in colors
+            )
+
+        assert becomes(only_it_is_strong, True)
     page.keyboard.press("Escape")
     assert page.locator(".off, .on").count() == 0
 
 
 def test_a_run_is_highlighted_from_any_panel(page):
-    scrolled(page)
+    drawn(page)
     run = page.locator("#provenance tbody tr").nth(3)
     run_id = run.get_attribute("data-run")
     run.locator("button").click()
@@ -149,7 +139,7 @@ def test_a_run_is_highlighted_from_any_panel(page):
 
 
 def test_a_click_on_a_curve_selects_its_arm(page):
-    scrolled(page)
+    drawn(page)
     page.locator("#curves .plot").first.scroll_into_view_if_needed()
     page.locator("#curves .plot").first.evaluate(
         "(plot) => plot.emit('plotly_click', {points: [{customdata: [1, null]}]})"
@@ -200,7 +190,7 @@ def test_everything_is_reached_from_the_keyboard(page):
 
 
 def test_axes_have_titles_and_units(page):
-    scrolled(page)
+    drawn(page)
     titles = page.evaluate(
         f"[...document.querySelectorAll('{PLOTS}')].flatMap((plot) => [plot.layout.xaxis.title.text, plot.layout.yaxis.title.text])"
     )
@@ -211,7 +201,7 @@ def test_axes_have_titles_and_units(page):
 
 
 def test_scales_and_bands_are_switched(page):
-    scrolled(page)
+    drawn(page)
     plot = page.locator("#curves .plot").nth(1)
     assert plot.evaluate("(plot) => plot.layout.yaxis.type") == "log"
     filled = "(plot) => plot.data.filter((trace) => trace.fill === 'tonexty').length"
@@ -225,7 +215,7 @@ def test_scales_and_bands_are_switched(page):
 def test_a_band_runs_from_the_lowest_seed_to_the_highest(page, made):
     from attnlab.tracking.folder import folder_of
 
-    scrolled(page)
+    drawn(page)
     runs = [
         folder_of(planned.config).read_metrics()
         for planned in made.runs
@@ -241,7 +231,7 @@ def test_a_band_runs_from_the_lowest_seed_to_the_highest(page, made):
 
 
 def test_arms_differ_without_colour(page):
-    scrolled(page)
+    drawn(page)
     marks = page.locator("#curves .plot").first.evaluate(
         "(plot) => plot.data.filter((t) => t.customdata).map((t) => [t.line.dash, t.marker.symbol])"
     )
@@ -279,12 +269,18 @@ def test_another_head_is_shown(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_no_part_is_wider_than_the_screen(open_page, study_html, width, scheme):
-    page = scrolled(open_page(study_html, width=width, scheme=scheme, touch=width == 390))
+    page = drawn(open_page(study_html, width=width, scheme=scheme, touch=width == 390))
     assert page.evaluate("document.documentElement.scrollWidth") == width
     paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert paper == ("rgb(255, 254, 250)" if scheme == "light" else "rgb(21, 23, 26)")
     ink = page.locator(PLOTS).first.evaluate("(plot) => plot.layout.font.color")
     assert ink == ("#1b1b1b" if scheme == "light" else "#f0ede4")
+
+
+def test_every_chart_is_drawn_on_paper(page, tmp_path):
+    assert page.locator(".plot .main-svg").count() < page.locator(".plot").count()
+    page.pdf(path=tmp_path / "page.pdf")
+    assert page.locator(".plot:not(:has(.main-svg))").count() == 0
 
 
 def test_results_along_a_factor(open_page, tmp_path):
@@ -297,7 +293,7 @@ def test_results_along_a_factor(open_page, tmp_path):
             cells.append(PlannedRun(("attention=correct", f"train.lr={rate}", f"seed={config.seed}"), config))
             write(config)
     shown = study_page(replace(made.study, cells=cells), made.overrides, [])
-    page = scrolled(open_page(html_page(vars(shown), "t")))
+    page = drawn(open_page(html_page(vars(shown), "t")))
     assert page.locator("#table th bdi").first.inner_text() == "correct train.lr=0.0003"
     assert page.locator("#legend .arm").first.inner_text() == "correct lr=0.0003"
     trace = page.evaluate("document.getElementById('along-train.lr').querySelector('.plot').data[0]")

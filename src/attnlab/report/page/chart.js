@@ -35,13 +35,15 @@ const watcher = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) {
       const one = charts.find((other) => other.area === entry.target);
-      if (entry.isIntersecting && one && !one.started) start(one);
+      if (entry.isIntersecting && one) start(one);
     }
   },
   { rootMargin: "600px" },
 );
+addEventListener("beforeprint", () => charts.forEach(start)); // on paper every chart is in sight
 
 function start(one) {
+  if (one.started) return;
   one.started = true;
   draw(one);
   one.area.on("plotly_click", (event) => {
