@@ -109,6 +109,16 @@ def test_a_run_without_a_tracker_imports_no_optional_package(tmp_path):
     assert shown.strip().split("\n")[-1] == "[]"
 
 
+def test_training_does_not_import_torchs_compiler(tmp_path):
+    """1.2 s of each process, for a decorator of torch's optimisers."""
+    code = (
+        "import sys; from attnlab.cli import main; "
+        f"main({['run', *SMALL, f'output={tmp_path}', 'track=none']!r}); print('torch._dynamo' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip().split("\n")[-1] == "False"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="needs the checkout")
 def test_the_wheel_carries_conf_and_works_from_any_folder(tmp_path):

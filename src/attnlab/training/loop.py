@@ -22,6 +22,7 @@ from attnlab.model.transformer import Transformer
 from attnlab.streams import stream_seed
 from attnlab.training import checkpoint
 from attnlab.training.loss import Losses, projected_losses
+from attnlab.training.optimizer import AdamW
 from attnlab.training.schedule import learning_rate
 
 Metrics = dict[str, float]
@@ -93,7 +94,7 @@ class Trainer:
         train = config.train
         bound_kernels(train.precision, device)
         self.model, self.data, self.config, self.device = model, data, config, device
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = AdamW(
             model.parameters(), lr=0.0, betas=(train.betas[0], train.betas[1]), eps=train.eps, weight_decay=train.weight_decay,
             fused=True,
         )  # fmt: skip
