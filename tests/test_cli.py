@@ -113,7 +113,7 @@ def test_training_does_not_import_torchs_compiler(tmp_path):
     """1.2 s of each process, for a decorator of torch's optimisers."""
     code = (
         "import sys; from attnlab.cli import main; "
-        f"main({['run', *SMALL, f'output={tmp_path}', 'track=none']!r}); print('torch._dynamo' in sys.modules)"
+        f"main({['run', *SMALL, f'output={tmp_path}', 'track=none', 'device=cpu']!r}); print('torch._dynamo' in sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.strip().split("\n")[-1] == "False"

@@ -9,7 +9,7 @@ from collections import defaultdict
 import pytest
 from made_runs import lab, losses, write
 from scipy import stats
-from waiting import becomes
+from waiting import settled
 
 from attnlab.report.command import live
 from attnlab.report.html import page as html_page
@@ -140,7 +140,22 @@ def test_curves_are_of_the_runs_that_are_left(page):
     cells = "[...new Set(document.querySelector('#curves .plot').data.filter((t) => t.customdata).map((t) => t.customdata[0][0]))]"
     assert len(page.evaluate(cells)) == 3
     page.locator("#filter").fill("attention.name=zero_fill")
-    assert becomes(lambda: page.evaluate(cells), [2])  # the colour that it had among all
+    assert settled(page, lambda: page.evaluate(cells), [2]) == [2]  # the colour that it had among all
+
+
+def test_paper_has_the_charts_of_the_page_and_no_earlier_ones(page):
+    page.evaluate("document.getElementById('runs').style.marginBottom = '4000px'")  # none is near the screen
+    for query in ("attention.name=zero_fill", "attention.name=correct", ""):
+        page.locator("#filter").fill(query)
+    page.evaluate("""() => {
+        const react = Plotly.react;
+        window.drawn = 0;
+        Plotly.react = (...all) => { window.drawn++; return react(...all); };
+    }""")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    count = page.locator(".plot").count()
+    assert page.locator(".plot:has(.main-svg)").count() == count
+    assert page.evaluate("window.drawn") <= count
 
 
 def test_a_run_in_the_table_is_highlighted_in_the_curves(page):
@@ -150,7 +165,7 @@ def test_a_run_in_the_table_is_highlighted_in_the_curves(page):
     page.locator("#runs tbody th button").first.click()
     assert page.locator("#runs tr.on").count() == 1
     widths = f"document.querySelector('#curves .plot').data.filter((t) => t.customdata?.[0][1] === '{run}').map((t) => t.line.width)"
-    assert becomes(lambda: page.evaluate(widths), [3])
+    assert settled(page, lambda: page.evaluate(widths), [3]) == [3]
 
 
 def test_states_and_reasons(open_page, tmp_path):

@@ -40,7 +40,13 @@ const watcher = new IntersectionObserver(
   },
   { rootMargin: "600px" },
 );
-addEventListener("beforeprint", () => charts.forEach(start)); // on paper every chart is in sight
+addEventListener("beforeprint", () => present().forEach(start)); // on paper every chart is in sight
+
+/** Those on the page; a panel that is filled anew leaves its old ones behind. */
+function present() {
+  for (const one of charts) if (!one.area.isConnected) watcher.unobserve(one.area);
+  return (charts = charts.filter((one) => one.area.isConnected));
+}
 
 function start(one) {
   if (one.started) return;
@@ -221,7 +227,6 @@ export function merged(runs) {
 
 /** Draw all charts again. */
 export function redrawCharts() {
-  charts = charts.filter((one) => one.area.isConnected); // a panel may have been filled anew
-  for (const one of charts) draw(one);
+  present().forEach(draw);
 }
 onTheme(redrawCharts);
