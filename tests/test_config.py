@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shutil
 import subprocess
 import sys
 
@@ -47,7 +48,7 @@ from attnlab.identity import identity, plain, run_id
         ("attention.qk_norm=true", ["attention.scale", "none"]),
         ("attention.where.layers=[3]", ["attention.where.layers", "1 to 2"]),
         ("attention.where.sites=[]", ["attention.where.sites", "decoder"]),
-        ("decode.beam=0", ["decode.beam"]),
+        ("decode.beam=0", ["decode.beam", "at least 1"]),
         ("device=tpu", ["device", "tpu", "cuda"]),
         ("threads=0", ["threads"]),
         ("seed=-1", ["seed"]),
@@ -201,3 +202,22 @@ def test_the_whole_config_is_in_the_identity_but_for_what_is_named():
         "retry",
         "fail_fast",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# @package _global_\nstudy: [mine\n", ["mine.yaml line 3", "expected ',' or ']'", "allowed: YAML"]),
+        ("train:\n  steps: 10\n", ["experiment: got a study", "'# @package _global_'"]),
+        ("defaults:\n  - override /train: study\n", ["experiment: got a study", "'# @package _global_'"]),
+    ],
+)
+def test_a_study_file_that_cannot_be_read_is_one_sentence(text, words, tmp_path, monkeypatch):
+    shutil.copytree(conf_dir(), tmp_path / "conf")
+    monkeypatch.setattr("attnlab.compose.conf_dir", lambda: tmp_path / "conf")
+    (tmp_path / "conf" / "experiment" / "mine.yaml").write_text(text)
+    with pytest.raises(UserError) as caught:
+        load(["experiment=mine"])
+    for word in words:
+        assert word in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -164,7 +164,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("folder", nargs="?", default="experiments/initialisation/results", help="where to write")
     one = verb("check", verbs.check, "which mistake has an attention of yours? see docs/detectors.md")
     one.add_argument("target", help="package.module:name of an attention, or of a function that makes one")
-    one.add_argument("--mask", default="keep", help="what True in its mask means: keep (may attend) or drop")
+    one.add_argument(
+        "--mask",
+        default="keep",
+        help="what its mask means: keep (True may attend; as it is), drop (True may not), additive (0 or -inf), none",
+    )
     one.add_argument("--causal", action="store_true", help="it masks the future by itself")
     one.add_argument("--positions", action="store_true", help="it knows positions (rotary and the like)")
     one.add_argument("--heads", type=int, help="number of heads, where it cannot be read off")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 LONGEST_KEY = 200  # characters
+NO_PACKAGE = (
+    "experiment: got a study whose file does not begin with '# @package _global_', allowed: one that does"
+)
 
 
 def conf_dir() -> Path:
@@ -52,9 +55,12 @@ def compose(overrides: list[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         try:
-            return hydra_compose("config", overrides=overrides)
+            composed = hydra_compose("config", overrides=overrides)
         except Exception as error:  # besides its own exceptions Hydra lets KeyError and ValueError through
             raise UserError(_not_composed(error)) from None
+    if "experiment" in composed:
+        raise UserError(NO_PACKAGE)
+    return composed
 
 
 def _refuse_unreadable(item: str) -> None:
@@ -102,6 +108,11 @@ def _not_resolved(key: str, value: Any) -> str:
 def _not_composed(error: Exception) -> str:
     """Hydra's several lines, by what they are about."""
     text = str(error)
+    if (mark := getattr(error, "problem_mark", None)) is not None:  # PyYAML's
+        problem = getattr(error, "problem", "")
+        return f"{mark.name} line {mark.line + 1}: got a file that cannot be read ({problem}), allowed: YAML"
+    if re.search(r"Could not override '\w+@experiment\.", text):
+        return NO_PACKAGE
     if found := re.search(r"Could not find '(.+)/([^/']+)'", text):
         group, option = found.groups()
         options = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))

@@ -19,15 +19,15 @@ from attnlab.config import (
     Site,
     Source,
 )
-from attnlab.errors import UserError
+from attnlab.errors import BrokenRule
 from attnlab.identity import plain
 from attnlab.texts import refused_values
 
 
 def check(config: Config) -> None:
-    """Raise UserError with the first rule that is broken."""
+    """Raise BrokenRule with the first rule that is broken."""
     for problem in problems(config):
-        raise UserError(problem)
+        raise BrokenRule(problem)
 
 
 def problems(config: Config) -> Iterator[str]:
@@ -43,7 +43,8 @@ def problems(config: Config) -> Iterator[str]:
 def _positive(**values: float | None) -> Iterator[str]:
     for name, value in values.items():
         if value is not None and not 0 < value < math.inf:
-            yield f"{name.replace('__', '.')}: got {value}, allowed: a finite number above 0"
+            allowed = "at least 1" if isinstance(value, int) else "a finite number above 0"
+            yield f"{name.replace('__', '.')}: got {value}, allowed: {allowed}"
 
 
 def _data(data: DataConfig) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _model(model: ModelConfig) -> Iterator[str]:
     if open_sizes and model.heads > 0 and model.d_model % model.heads:
         yield (
             f"model.heads: got {model.heads} with d_model {model.d_model}, allowed: a divisor of d_model, "
-            f"or any number once model.{' and model.'.join(open_sizes)} is set"
+            f"or any number once model.{' and model.'.join(open_sizes)} {'are' if len(open_sizes) > 1 else 'is'} set"
         )
     for key in ("dropout", "attention_dropout"):
         if not 0 <= getattr(model, key) < 1:

@@ -103,6 +103,7 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
             try:
                 return _train_and_score(config, folder, read_text(config), device, asked, bar)
             except UserError:  # nothing has run: once it is mended, the same command starts
+                folder.remove_if_empty()
                 raise
             except Exception as error:
                 _note_failure(folder, error)

@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_study(arguments: argparse.Namespace) -> int:
+    from attnlab.study.expected import registered, without_cell
     from attnlab.study.grid import expand
     from attnlab.study.launch import launch
     from attnlab.summary import study_table
@@ -50,28 +51,32 @@ def run_study(arguments: argparse.Namespace) -> int:
     if arguments.show:
         return plan(arguments)
     refuse_many_runs(len(study.runs))
+    if line := without_cell(study, registered(study)):
+        show(line, file=sys.stderr)
     states = launch(study)
     show(study_table(study))
     return 0 if all(state in (State.done, State.diverged) for state in states.values()) else 1
 
 
 def plan(arguments: argparse.Namespace) -> int:
+    from attnlab.study.expected import registered, without_cell
     from attnlab.study.grid import expand
     from attnlab.study.plan import plan
 
-    show(plan(expand(arguments.overrides)))
+    study = expand(arguments.overrides)
+    show(plan(study))
+    if line := without_cell(study, registered(study)):
+        show(line)
     return 0
 
 
 def table(arguments: argparse.Namespace) -> int:
     from attnlab.study import render, table
-    from attnlab.study.expected import load_claims
+    from attnlab.study.expected import path_of, registered
     from attnlab.study.grid import expand
 
     study = expand(arguments.overrides)
-    folder = Path("experiments") / str(study.name)
-    expected = folder / "expected.yaml"
-    claims = load_claims(expected) if expected.exists() else []
+    claims = registered(study)
     made = table.build(
         study, arguments.overrides, claims, allow_mixed=arguments.allow_mixed, partial=arguments.partial
     )
@@ -79,7 +84,7 @@ def table(arguments: argparse.Namespace) -> int:
     for path in table.write(made, arguments.out or study.tables(arguments.partial)):
         show(path, file=sys.stderr)
     if not claims:
-        show(f"attnlab: no claims were judged: there are none in {expected}", file=sys.stderr)
+        show(f"attnlab: no claims were judged: there are none in {path_of(study)}", file=sys.stderr)
     return 0
 
 

@@ -186,6 +186,13 @@ def test_another_text_under_the_same_name_is_refused(small, tmp_path):
         run(load([*base, f"data.dir={write_text(tmp_path / 'b', 'dog')}"]), bar=False)
 
 
+def test_a_run_that_could_not_start_leaves_no_folder(small, tmp_path):
+    config = load([*small, "data=files", f"data.dir={tmp_path / 'nowhere'}"])
+    with pytest.raises(UserError, match="nowhere"):
+        run(config, bar=False)
+    assert not folder_of(config).path.exists()
+
+
 def test_a_busy_run_is_left_alone(small):
     config = load(small)
     with folder_of(config).locked():

@@ -32,6 +32,14 @@ def test_a_healthy_run_raises_none():
     assert alarms(untrained) == []
 
 
+def test_an_accuracy_that_holds_from_the_prefix_is_not_too_good():
+    """40 updates on 300 pairs: tokens are letters, half of them right, and no word is."""
+    early = {"dev/accuracy": 0.55, "test/prefix/bleu": 1.4}
+    assert len(alarms(early)) == len(alarms(early | {"dev/prefix_accuracy": 0.06})) == 1
+    assert len(alarms(early | {"dev/prefix_accuracy": math.nan})) == 1
+    assert alarms(early | {"dev/prefix_accuracy": 0.54}) == []
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -1,12 +1,14 @@
 """expected.yaml: what it may hold, each mistake one sentence."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from attnlab.errors import UserError
 from attnlab.study.claims import Claim, Direction, Effect, Kind
-from attnlab.study.expected import load_claims
+from attnlab.study.expected import load_claims, registered, without_cell
+from attnlab.study.grid import expand
 
 LINES = {
     "id": "X1", "statement": "It is so.", "metric": "final/dev/nll", "kind": "difference", "cell": "zero_fill",
@@ -22,6 +24,22 @@ def written(tmp_path, **changes):
         "claims:\n  - " + "\n    ".join(f"{key}: {value}" for key, value in lines.items() if value) + "\n"
     )
     return path
+
+
+def test_claims_about_cells_that_the_grid_lacks_are_counted(tmp_path):
+    study = expand(["experiment=demo", "model.d_k=8,16"])
+    (right,) = load_claims(written(tmp_path, cell="zero_fill model.d_k=8", control="correct model.d_k=16"))
+    (wrong,) = load_claims(written(tmp_path, cell="zerofill model.d_k=8", control="correct model.d_k=16"))
+    assert without_cell(study, [right]) is None
+    line = "claims: 1 of 2 name a cell that this grid lacks, X1 `zerofill model.d_k=8`"
+    assert without_cell(study, [right, wrong]) == line
+
+
+@pytest.mark.parametrize("name", ["demo", "footnote4", "heads", "key_size", "mask_placement"])
+def test_the_shipped_claims_are_about_cells_of_their_grid(name, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    study = expand([f"experiment={name}"])
+    assert without_cell(study, registered(study)) is None
 
 
 def test_a_claim_is_read(tmp_path):

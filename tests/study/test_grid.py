@@ -54,6 +54,30 @@ def test_an_override_that_no_cell_can_have_is_an_error_at_once():
         expand(["experiment=demo", "model.dk=3"])
 
 
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ("seed=1,x", "seed: got 'x', allowed: a whole number"),
+        ("attention=correct,no_scal", "attention: got 'no_scal', allowed: additive, correct"),
+        ("model.d_kk=8,16", "there is no 'd_kk' in model"),
+        ("study.cells=[{attention: zero_fill, train.lrr: 1}]", "there is no 'lrr' in train"),
+        ("study.control=foo", "study.control: attention: got 'foo', allowed: additive, correct"),
+        ('study.control="model.headss=4"', "study.control: model.headss: there is no 'headss' in model"),
+    ],
+)
+def test_a_name_or_value_that_no_cell_can_have_is_no_impossible_cell(item, words):
+    with pytest.raises(UserError) as error:
+        expand(["experiment=demo", item])
+    assert words in str(error.value)
+
+
+def test_a_part_of_a_study_may_be_without_its_control():
+    assert len(expand(["experiment=demo", "attention=no_scale"]).runs) == 1
+    assert (
+        len(expand(["experiment=demo", 'study.control="model.heads=3"']).runs) == 4
+    )  # 3 is no divisor of 64
+
+
 def test_listed_cells_stand_beside_the_product_and_run_through_the_seeds():
     cells = "study.cells=[{attention: wrong_merge, attention.where.sites: [encoder]}]"
     study = expand(["experiment=demo", "attention=correct", "seed=1,2", cells])

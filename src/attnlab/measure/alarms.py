@@ -66,7 +66,8 @@ def _judge_translations(metrics: Mapping[str, float], protocol: Protocol) -> dic
     name = f"test/{protocol}"
     if {"dev/accuracy", f"{name}/bleu"} <= metrics.keys():
         accuracy, bleu = metrics["dev/accuracy"], metrics[f"{name}/bleu"]
-        judged[f"accuracy/{protocol}"] = None if accuracy <= TOO_GOOD_ACCURACY or bleu >= BLEU_FLOOR else (
+        honest = metrics.get("dev/prefix_accuracy", 0.0) > TOO_GOOD_ACCURACY  # as good from its own prefix
+        judged[f"accuracy/{protocol}"] = None if accuracy <= TOO_GOOD_ACCURACY or bleu >= BLEU_FLOOR or honest else (
             f"teacher-forced accuracy too good to be true: {accuracy:.0%} of the tokens right, "
             f"yet {bleu:.1f} BLEU by protocol {protocol}"
         )  # fmt: skip

@@ -89,8 +89,9 @@ def read_cells(study: Study, overrides: Sequence[str], *, partial: bool = False)
     if missing and (not partial or not any(runs.values())):
         first = missing[0]
         raise UserError(
-            f"study {study.name}: got {len(study.runs) - len(missing)} of its {len(study.runs)} runs (the first that is "
-            f"missing: {' '.join(first.overrides)}), allowed: all of them, made by `{run_command(overrides)}`, or --partial"
+            f"study {study.name}: got {len(study.runs) - len(missing)} of its {len(study.runs)} runs in "
+            f"{study.base.output} (the first that is missing: {' '.join(first.overrides)}), allowed: "
+            f"{'some' if partial else 'all'} of them, made by `{run_command(overrides)}`{'' if partial else ', or --partial'}"
         )
     seeds: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for planned in missing:
@@ -105,6 +106,12 @@ def read_cells(study: Study, overrides: Sequence[str], *, partial: bool = False)
         )
         for key, found in runs.items()
     ]
+
+
+def labels(study: Study) -> set[str]:
+    """How claims name the cells of a study, as `Cell.label` does."""
+    keys = [_key(study.base.attention.name, cell.overrides) for cell in study.cells]
+    return {" ".join((arm, *settings)) for arm, settings in keys}
 
 
 def run_command(overrides: Sequence[str]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from attnlab.errors import UserError
+from attnlab.study.cells import labels
 from attnlab.study.claims import Claim, Direction, Effect, Kind
+from attnlab.study.grid import Study
 from attnlab.study.metric import Metric
 
 _Enum = TypeVar("_Enum", bound=StrEnum)
@@ -27,6 +30,26 @@ _ALONE = (Kind.value, Kind.ordering, Kind.sd)  # without a control
 _EITHER = (Kind.slope, Kind.exponent, Kind.rank)  # with or without
 _CHOOSING = (Kind.difference, Kind.ratio, Kind.share)  # of the best of a list, with `choose`
 _AGAINST = (Kind.slope, Kind.exponent, Kind.rank, Kind.optimum)
+
+
+def path_of(study: Study) -> Path:
+    """Where the claims of a study are registered."""
+    return Path("experiments") / study.name / "expected.yaml"
+
+
+def registered(study: Study) -> list[Claim]:
+    """The claims of a study, none where it has no such file. Raises UserError as `load_claims` does."""
+    return load_claims(path_of(study)) if path_of(study).exists() else []
+
+
+def without_cell(study: Study, claims: Sequence[Claim]) -> str | None:
+    """In one line which claims name a cell that the grid lacks, or None: said before anything trains."""
+    known = labels(study)
+    lacking = [(claim.id, label) for claim in claims for label in claim.labels if label not in known]
+    if not lacking:
+        return None
+    count, (first, label) = len({claim for claim, _ in lacking}), lacking[0]
+    return f"claims: {count} of {len(claims)} name a cell that this grid lacks, {first} `{label}`"
 
 
 def load_claims(path: Path) -> list[Claim]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from attnlab.compose import compose, typed
 from attnlab.config import Config
-from attnlab.errors import UserError
+from attnlab.errors import BrokenRule, UserError
 from attnlab.study.variants import Variants
 from attnlab.tracking.folder import RunFolder, folder_of
 
@@ -35,7 +35,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Impossible:
-    """A cell that cannot exist; `problem` says why. It stays in the table."""
+    """A cell whose settings break a rule together; `problem` says which. It stays in the table."""
 
     overrides: tuple[str, ...]
     problem: str
@@ -79,7 +79,8 @@ def expand(overrides: list[str]) -> Study:
     """The study that `experiment=<name>` among the overrides names.
 
     An override of a key that is an axis of the grid replaces that axis: seed=7, or seed=1,2,3 for several values.
-    Every cell is checked here, before anything trains. Raises UserError for a study that does not exist.
+    Every cell is checked here, before anything trains. Raises UserError for a study that does not exist, and for a name
+    or a value that no cell can have, in the grid or as the control.
     """
     given = {
         key: (item, values) for item in overrides for key, values in [_values(item)]
@@ -96,6 +97,7 @@ def expand(overrides: list[str]) -> Study:
     axes |= {key: values for key, (_, values) in given.items() if len(values) > 1}
     fixed = [item for key, (item, _) in given.items() if key not in axes]
     variants = Variants(fixed, composed if fixed == single else compose(fixed))
+    _check_control(variants, base.study.control)
     cells: dict[str, PlannedRun | Impossible] = {}
     listed = [*_product(axes), *_listed(base.study.cells, axes)]
     for cell in listed:
@@ -147,5 +149,16 @@ def _text(value: Any) -> str:
 def _planned(variants: Variants, cell: tuple[str, ...]) -> PlannedRun | Impossible:
     try:
         return PlannedRun(cell, variants.config(cell))
-    except UserError as error:
+    except BrokenRule as error:
         return Impossible(cell, str(error))
+
+
+def _check_control(variants: Variants, control: str | None) -> None:
+    """An arm, or settings; the grid need not have it, since a part of a study may be run without."""
+    items = [] if control is None else control.split() if "=" in control else [f"attention={control}"]
+    try:
+        variants.config(items)
+    except BrokenRule:
+        pass  # beside the settings of a cell it may be allowed
+    except UserError as error:
+        raise UserError(f"study.control: {error}") from None

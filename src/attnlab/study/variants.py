@@ -40,7 +40,7 @@ class Variants:
         self._experiment = file_values("experiment", dict(settings or []).get("experiment"))
 
     def config(self, cell: Sequence[str]) -> Config:
-        """The checked config of a cell. Raises UserError, one sentence, for a cell that cannot exist."""
+        """The checked config of a cell. Raises UserError, one sentence; BrokenRule where only its values are wrong."""
         raw = self._laid_over(cell)
         if raw is None:
             return load([*self._fixed, *cell])

@@ -21,7 +21,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,11 @@ class RunFolder:
         """Make the folder, without what a kill left half-written in it. Raises CannotWrite naming the path."""
         require_writable(self.path)
         remove_unfinished(self.path)
+
+    def remove_if_empty(self) -> None:
+        """A run that could not start leaves no folder behind."""
+        with suppress(OSError):
+            self.path.rmdir()
 
     def sync(self) -> None:
         """Return once all that was logged is on the disk; comes before a checkpoint, which stands for all of it."""

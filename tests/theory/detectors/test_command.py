@@ -37,6 +37,21 @@ def test_options_reach_the_checks(capsys):
     capsys.readouterr()
 
 
+def test_a_wrong_guess_about_the_mask_is_said(capsys):
+    assert command.run("callables:drop_convention") == 1
+    assert capsys.readouterr().err == (
+        "attnlab: with --mask drop nothing is wrong: is that what its mask means?\n"
+    )
+    assert command.run("callables:zero_filled") == 1
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("target", ["callables.py:by_hand", "../detectors/callables:by_hand"])
+def test_a_path_is_no_module(target):
+    with pytest.raises(UserError, match=r"allowed: package\.module:name from the folder"):
+        command.run(target)
+
+
 def test_names_inside_objects_are_found():
     from collections import OrderedDict
 

@@ -38,16 +38,40 @@ def run(
     attention = find(target)
     with _one_sentence(f"check: got '{target}', which cannot be checked"):
         report = detect(attention, mask=mask, causal=causal, positions=positions, heads=heads, width=width)
+        others = (
+            [] if report.ok else _styles_without_mistake(attention, mask, causal, positions, heads, width)
+        )
     print(json.dumps(report.as_dict(), indent=1) if as_json else report)
+    for other in others:
+        print(f"attnlab: with --mask {other} nothing is wrong: is that what its mask means?", file=sys.stderr)
     return 0 if report.ok else 1
+
+
+def _styles_without_mistake(attention: Any, mask: str, *arguments: Any) -> list[MaskStyle]:
+    """What else its mask may mean: a wrong guess about that looks like several mistakes at once."""
+    return [
+        style
+        for style in (MaskStyle.keep, MaskStyle.drop, MaskStyle.additive)
+        if style != mask and _is_right(attention, style, *arguments)
+    ]
+
+
+def _is_right(
+    attention: Any, mask: str, causal: bool, positions: bool, heads: int | None, width: int | None
+) -> bool:
+    try:
+        return detect(attention, mask=mask, causal=causal, positions=positions, heads=heads, width=width).ok
+    except Exception:  # it may well not take such a mask
+        return False
 
 
 def find(target: str) -> Any:
     """The object behind `package.module:name`; a class or function that needs no arguments is called."""
     module_name, _, name = target.partition(":")
-    if not module_name or not name:
+    if not module_name or not name or "/" in module_name or module_name.endswith(".py"):
         raise UserError(
-            f"check: got '{target}', allowed: package.module:name, such as my_model.layers:attention"
+            f"check: got '{target}', allowed: package.module:name from the folder that holds it, "
+            "such as my_model.layers:attention"
         )
     here = str(Path.cwd())
     sys.path.insert(0, here)

@@ -39,7 +39,7 @@ def summary(rows: Sequence[Row]) -> str:
         parts.append(f"{count[Outcome.needs_weights]} need the released weights (--released PATH_OR_ID)")
     if count[Outcome.claim]:
         parts.append(f"{count[Outcome.claim]} are claims that the studies test")
-    return f"{len(rows)} results: " + ", ".join(parts) + "."
+    return f"{len(rows)} result{'s' * (len(rows) != 1)}: " + ", ".join(parts) + "."
 
 
 def as_json(rows: Sequence[Row]) -> str:
