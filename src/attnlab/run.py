@@ -59,6 +59,18 @@ class Text:
     test: Encoded
     dropped_long: int
 
+    @property
+    def left_out(self) -> str:
+        """How many training pairs are not trained on, by reason; empty where all are."""
+        report = self.corpus.report
+        blank = sum(int(report[f"train/dropped_blank_{side}"]) for side in ("source", "target", "both"))
+        reasons = {
+            "with a blank side": blank,
+            "that stand in dev or test": int(report["train/dropped_overlap"]),
+            "over data.max_pieces": self.dropped_long,
+        }
+        return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -101,7 +113,12 @@ def run(config: Config, *, bar: bool = True) -> Outcome:
             show(f"{_title(config, folder)}: reading the text", file=sys.stderr)
         with signals() as asked:
             try:
-                return _train_and_score(config, folder, read_text(config), device, asked, bar)
+                text = read_text(config)
+                if bar and text.left_out:
+                    show(
+                        f"{_title(config, folder)}: training pairs left out: {text.left_out}", file=sys.stderr
+                    )
+                return _train_and_score(config, folder, text, device, asked, bar)
             except UserError:  # nothing has run: once it is mended, the same command starts
                 folder.remove_if_empty()
                 raise

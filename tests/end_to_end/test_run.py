@@ -89,7 +89,9 @@ def test_R44_R54_a_run_that_is_stopped_goes_on_to_the_numbers_of_one_that_was_no
     straight = run(load([*longer, f"output={tmp_path / 'straight'}"]), bar=False)
     config = load(longer)
     folder = folder_of(config)
-    process = subprocess.Popen([sys.executable, "-m", "attnlab", "run", *longer], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
+    log = tmp_path / "stderr"
+    with log.open("w") as stderr:
+        process = subprocess.Popen([sys.executable, "-m", "attnlab", "run", *longer], stderr=stderr, stdout=subprocess.DEVNULL)  # fmt: skip
     deadline = time.monotonic() + 120
     while not folder.checkpoint.exists():
         assert time.monotonic() < deadline
@@ -101,6 +103,8 @@ def test_R44_R54_a_run_that_is_stopped_goes_on_to_the_numbers_of_one_that_was_no
     if folder.state() is not State.done:  # it may have been faster than the signal
         assert code == expected[number]
         assert folder.state() is State.interrupted
+        told = log.read_text().endswith("; the same command goes on from the last checkpoint\n")
+        assert told is (number != signal.SIGKILL)
     resumed = run(load(longer), bar=False)
     assert resumed.status.results == straight.status.results
     records = read_metrics(resumed.folder.path / "metrics.jsonl")
@@ -184,6 +188,26 @@ def test_another_text_under_the_same_name_is_refused(small, tmp_path):
     run(load([*base, f"data.dir={write_text(tmp_path / 'same', 'cat')}"]), bar=False)
     with pytest.raises(UserError, match=r"data\.name"):
         run(load([*base, f"data.dir={write_text(tmp_path / 'b', 'dog')}"]), bar=False)
+
+
+def test_what_is_not_trained_on_is_said(small, tmp_path, capsys):
+    folder = write_text(tmp_path / "text", "cat")
+    for language in ("en", "de"):
+        train = (folder / f"train.{language}").read_text().splitlines()
+        dev = (folder / f"val.{language}").read_text().splitlines()
+        blank = "" if language == "en" else "ein Satz"
+        (folder / f"train.{language}").write_text("\n".join([*train, dev[0], dev[1], blank]) + "\n")
+    text = [
+        "data=files",
+        f"data.dir={folder}",
+        "data.train_pairs=null",
+        "data.dev_pairs=null",
+        "data.test_pairs=null",
+    ]
+    config = load([*small, *text, "data.tokenizer.vocab_size=60"])
+    assert run(config).status.state is State.done
+    said = "training pairs left out: 1 with a blank side, 2 that stand in dev or test\n"
+    assert said in capsys.readouterr().err
 
 
 def test_a_run_that_could_not_start_leaves_no_folder(small, tmp_path):
