@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as error:  # SIGTERM or SIGHUP, once the run has written its checkpoint
         if not isinstance(error.code, int) or error.code <= 128:
             raise
-        print("attnlab: stopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        show("attnlab: stopped; the same command goes on from the last checkpoint", file=sys.stderr)
         return error.code
     except BrokenPipeError:  # `attnlab ... | head`
         sys.stderr.close()

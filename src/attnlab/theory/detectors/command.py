@@ -16,6 +16,7 @@ from typing import Any
 from torch import nn
 
 from attnlab.errors import UserError
+from attnlab.terminal import show
 from attnlab.theory.detectors import MaskStyle, Subject, detect
 
 SHOWN = 160  # characters of the message of a user's exception
@@ -43,7 +44,7 @@ def run(
         )
     print(json.dumps(report.as_dict(), indent=1) if as_json else report)
     for other in others:
-        print(f"attnlab: with --mask {other} nothing is wrong: is that what its mask means?", file=sys.stderr)
+        show(f"attnlab: with --mask {other} nothing is wrong: is that what its mask means?", file=sys.stderr)
     return 0 if report.ok else 1
 
 
