@@ -13,7 +13,7 @@ from attnlab.report.html import page
 from attnlab.report.runs import Reader
 from attnlab.report.serve import Live, serve
 from attnlab.report.study import study_page
-from attnlab.study.expected import load_claims
+from attnlab.study.expected import registered
 from attnlab.study.grid import Study, expand
 from attnlab.tracking.files import require_writable, write_atomic
 from attnlab.tracking.folder import folder_of
@@ -82,8 +82,7 @@ def _asked(overrides: Sequence[str]) -> tuple[Study | None, Path]:
 def _study(
     study: Study, overrides: Sequence[str], allow_mixed: bool, partial: bool = False
 ) -> dict[str, Any]:
-    expected = Path("experiments") / study.name / "expected.yaml"
-    claims = load_claims(expected) if expected.exists() else []
+    claims = registered(study)
     return vars(study_page(study, overrides, claims, allow_mixed=allow_mixed, partial=partial))
 
 
