@@ -10,6 +10,7 @@ from attnlab.study.claims import Claim, Direction, Effect, Kind
 from attnlab.study.expected import load_claims, registered, without_cell
 from attnlab.study.grid import expand
 
+ROOT = Path(__file__).parents[2]
 LINES = {
     "id": "X1", "statement": "It is so.", "metric": "final/dev/nll", "kind": "difference", "cell": "zero_fill",
     "control": "correct", "direction": "below", "bounds": "[0.0]", "source": "nowhere",
@@ -35,9 +36,11 @@ def test_claims_about_cells_that_the_grid_lacks_are_counted(tmp_path):
     assert without_cell(study, [right, wrong]) == line
 
 
-@pytest.mark.parametrize("name", ["demo", "footnote4", "heads", "key_size", "mask_placement"])
+@pytest.mark.parametrize(
+    "name", sorted(path.parent.name for path in ROOT.glob("experiments/*/expected.yaml"))
+)
 def test_the_shipped_claims_are_about_cells_of_their_grid(name, monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
     study = expand([f"experiment={name}"])
     assert without_cell(study, registered(study)) is None
 

@@ -73,9 +73,8 @@ def test_a_name_or_value_that_no_cell_can_have_is_no_impossible_cell(item, words
 
 def test_a_part_of_a_study_may_be_without_its_control():
     assert len(expand(["experiment=demo", "attention=no_scale"]).runs) == 1
-    assert (
-        len(expand(["experiment=demo", 'study.control="model.heads=3"']).runs) == 4
-    )  # 3 is no divisor of 64
+    three_heads = 'study.control="model.heads=3"'  # no divisor of 64
+    assert len(expand(["experiment=demo", three_heads]).runs) == 4
 
 
 def test_listed_cells_stand_beside_the_product_and_run_through_the_seeds():

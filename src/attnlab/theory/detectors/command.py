@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from torch import nn
 
 from attnlab.errors import UserError
 from attnlab.terminal import show
-from attnlab.theory.detectors import MaskStyle, Subject, detect
+from attnlab.theory.detectors import MaskStyle, Report, Subject, detect
 
+MASKS = (MaskStyle.keep, MaskStyle.drop, MaskStyle.additive)  # what a mask may mean
 SHOWN = 160  # characters of the message of a user's exception
 NOT_THE_USERS = [  # folders of code that a line number would not help with: ours, Python's, installed packages
     Path(__file__).parents[2],
@@ -37,31 +39,22 @@ def run(
     whatever the user's code raises.
     """
     attention = find(target)
+    checked = functools.partial(
+        detect, attention, causal=causal, positions=positions, heads=heads, width=width
+    )
     with _one_sentence(f"check: got '{target}', which cannot be checked"):
-        report = detect(attention, mask=mask, causal=causal, positions=positions, heads=heads, width=width)
-        others = (
-            [] if report.ok else _styles_without_mistake(attention, mask, causal, positions, heads, width)
-        )
+        report = checked(mask=mask)
+    others = [] if report.ok else [style for style in MASKS if style != mask and _is_right(checked, style)]
     print(json.dumps(report.as_dict(), indent=1) if as_json else report)
     for other in others:
         show(f"attnlab: with --mask {other} nothing is wrong: is that what its mask means?", file=sys.stderr)
     return 0 if report.ok else 1
 
 
-def _styles_without_mistake(attention: Any, mask: str, *arguments: Any) -> list[MaskStyle]:
-    """What else its mask may mean: a wrong guess about that looks like several mistakes at once."""
-    return [
-        style
-        for style in (MaskStyle.keep, MaskStyle.drop, MaskStyle.additive)
-        if style != mask and _is_right(attention, style, *arguments)
-    ]
-
-
-def _is_right(
-    attention: Any, mask: str, causal: bool, positions: bool, heads: int | None, width: int | None
-) -> bool:
+def _is_right(checked: Callable[..., Report], mask: MaskStyle) -> bool:
+    """Whether nothing is wrong if its mask means that: a wrong guess looks like several mistakes at once."""
     try:
-        return detect(attention, mask=mask, causal=causal, positions=positions, heads=heads, width=width).ok
+        return checked(mask=mask).ok
     except Exception:  # it may well not take such a mask
         return False
 
